@@ -105,6 +105,25 @@ final class GuestKeeper: Sendable {
         }
     }
 
+    /// Removes the device from the list of paired devices.
+    func forget(_ device: DeviceKey) {
+        let isTaken = keeper.perform { [onNotice] store in
+            do throws(TrustStoreError) {
+                _ = try store.forget(matching: device.hex)
+            } catch .unknownDevice {
+                // It wasn't remembered.
+            } catch {
+                onNotice(.warning("The viewer is sent away, but stays in the list of paired devices. \(error)"))
+            }
+        }
+        if !isTaken {
+            onNotice(
+                .warning(
+                    "The viewer is sent away, but stays in the list of paired devices, because the list is locked. "
+                        + "`beamroom devices forget` removes it."))
+        }
+    }
+
     /// Publishes the viewers. At most one job waits, however often they change.
     private func publish() {
         guard let run else { return }

@@ -170,11 +170,25 @@ public final class Host: Sendable {
     /// Writes to the room: a caption, a note, an alert, a message.
     public func write(_ input: RoomInput) { server.write(input) }
 
+    /// The admitted viewers, in the order of admission. Not on the event loop.
+    public var viewers: [Guest] { server.guests }
+
+    /// Ends the viewer's stream. It may come again a minute later; `forGood`: it is kept out until this host ends, and has
+    /// to be paired anew after that.
+    public func sendAway(_ viewer: Guest.Identity, forGood: Bool) {
+        guard forGood else { return server.sendAway(viewer) }
+        server.block(viewer)
+        if case .device(let device) = viewer { guests?.forget(device) }
+    }
+
     /// The code for unknown viewers at the start; nil: none is accepted.
     public let code: PairingCode?
 
     /// Replaces the code for unknown viewers.
     public func setCode(_ code: PairingCode) { server.setCode(code) }
+
+    /// Replaces it by a random one, if there is one.
+    public func renewCode() { server.renewCode() }
 
     /// Totals; the stages' times since the last report, or since the start.
     public func report(sinceStart: Bool = false) -> HostReport {

@@ -109,6 +109,9 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.rememberedUnreadable) }
     }
 
+    /// Evicts this viewer; it may come again a minute later.
+    public func sendAway(_ viewer: Guest.Identity) { handle.perform { $0.handle(.sendAway(viewer)) } }
+
     /// Evicts this viewer and refuses it until the host ends.
     public func block(_ viewer: Guest.Identity) {
         handle.perform {
@@ -122,6 +125,11 @@ public final class HostServer: Sendable {
     /// Replaces the code for unknown viewers.
     public func setCode(_ code: PairingCode) {
         handle.perform { $0.handle(.code(code)) }
+    }
+
+    /// Replaces it by a random one, if there is one.
+    public func renewCode() {
+        handle.perform { $0.handle(.renewCode) }
     }
 
     /// Tells the viewers whether the screen is being shared.

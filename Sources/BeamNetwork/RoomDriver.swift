@@ -72,12 +72,15 @@ final class RoomDriver {
         timer = DeadlineTimer(loop: loop)
         session = MeshSession(
             configuration: MeshSession.Configuration(
-                own: options.identity.deviceKey, name: options.name, signing: options.identity.roomSigning),
+                own: options.identity.deviceKey, name: options.name, signing: options.identity.roomSigning,
+                code: options.door.trust.code),
             random: SystemRandomNumberGenerator())
         let own = NIOLoopBoundBox.makeEmptyBox(valueType: RoomDriver.self, eventLoop: loop)
         self.own = own
+        var doorSession = options.door
+        doorSession.trust.code = .ofRoom
         door = HostDriver(
-            loop: loop, session: options.door,
+            loop: loop, session: doorSession,
             handlers: HostServer.Handlers(
                 onEvent: { own.value?.doorEvent($0) }, requestKeyframe: { _ in }, onDemand: { _, _ in }))
         timer.onDeadline { [unowned self] in self.pump() }
@@ -167,7 +170,16 @@ final class RoomDriver {
         }
     }
 
-    func tellDoor(_ input: HostSession.Input) { door.handle(input) }
+    /// The person here has answered a newcomer's question, at the own door or at another member's.
+    func decide(_ connection: ConnectionID, accept: Bool) {
+        if RoomQuestion.isElsewhere(connection.value) {
+            handle(.answerElsewhere(connection.value, accept: accept))
+        } else {
+            let counts = session.questionAnswered(connection.value, accept: accept, now: .now)
+            pump()
+            if counts { door.handle(.decision(connection, accept: accept)) }
+        }
+    }
 
     private func tick() {
         let port = listener?.localAddress?.port ?? 0
@@ -191,9 +203,50 @@ final class RoomDriver {
             // On the loop, but not from within the door's session, which is being polled.
             let bound = NIOLoopBound(self, eventLoop: loop)
             loop.execute { bound.value.admitVisitors() }
+        case .comparisonAsked(let id, let visitor): handleSoon(.questionAsked(id.value, visitor))
+        case .askWithdrawn(let id): handleSoon(.questionEnded(id.value))
+        case .digitsShown(let id, let digits, _):
+            let bound = NIOLoopBound(self, eventLoop: loop)
+            return loop.execute { bound.value.digitsShown(id, digits, event) }
+        case .codeTried(let id): return handleSoon(.codeTried(id.value))
+        case .codeChecked(let id, let isRight): return handleSoon(.codeChecked(id.value, isRight: isRight))
         default: break
         }
         handlers.onEvent(.door(event))
+    }
+
+    private func digitsShown(_ id: ConnectionID, _ digits: PairingCode, _ event: HostEvent) {
+        let isHere = session.digitsShown(id.value, digits, now: .now)
+        pump()
+        if isHere { handlers.onEvent(.door(event)) }
+    }
+
+    /// About newcomers who ask, here or at another member's door.
+    private func report(_ question: RoomQuestion) {
+        let asks = options.door.acceptance == .ask
+        switch question {
+        case .asked(let number, let visitor) where asks:
+            handlers.onEvent(.door(.comparisonAsked(ConnectionID(number), from: visitor)))
+        case .digits(let number, let digits, let visitor):
+            handlers.onEvent(.door(.digitsShown(ConnectionID(number), digits: digits, from: visitor)))
+        case .withdrawn(let number) where asks: handlers.onEvent(.door(.askWithdrawn(ConnectionID(number))))
+        case .taken(let number, let name) where asks:
+            handlers.onEvent(.door(.askTaken(ConnectionID(number), by: name)))
+        case .decided(let number, let accept): tellDoorSoon(.decision(ConnectionID(number), accept: accept))
+        case .asked, .withdrawn, .taken: break
+        }
+    }
+
+    /// Not from within the door's session, which is being polled.
+    private func handleSoon(_ input: MeshSession.Input) {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute { if !bound.value.isShuttingDown { bound.value.handle(input) } }
+    }
+
+    /// Not from within the room's session, which is being polled, or perhaps the door's.
+    private func tellDoorSoon(_ input: HostSession.Input) {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute { bound.value.door.handle(input) }
     }
 
     /// Vouches for those whom the door has let in.
@@ -394,6 +447,9 @@ final class RoomDriver {
                 let bound = NIOLoopBound(self, eventLoop: loop)
                 loop.execute { if !bound.value.isShuttingDown { bound.value.dial(device, endpoints) } }
             case .carried(let id, let carried): take(carried, from: id)
+            case .codeVerdict(let id, let pause): tellDoorSoon(.codeVerdict(ConnectionID(id), pause: pause))
+            case .question(let question): report(question)
+            case .event(.code(let state)): tellDoorSoon(.roomCode(state))
             case .event(let event): report(event)
             case .wait(let deadline):
                 passOnMembers()

@@ -14,7 +14,8 @@ public final class RoomServer: Sendable {
         /// Used if it is free; otherwise the system chooses another. (Several members may be on one machine.)
         public var controlPort: UInt16
         public var identity: LocalIdentity
-        /// How newcomers are let in. Who is let in belongs to the room from then on.
+        /// How newcomers are let in. Who is let in belongs to the room from then on. Its code is the room's, if that has none
+        /// yet; otherwise the room's code is taken.
         public var door: HostSession.Configuration
         /// This member's name.
         public var name: String
@@ -102,11 +103,14 @@ public final class RoomServer: Sendable {
 
     /// The person's answer to a question of the door: `HostEvent.comparisonAsked` or `.digitsShown`.
     public func decide(_ connection: ConnectionID, accept: Bool) {
-        handle.perform { $0.tellDoor(.decision(connection, accept: accept)) }
+        handle.perform { $0.decide(connection, accept: accept) }
     }
 
-    /// Replaces the code for newcomers.
-    public func setCode(_ code: PairingCode) { handle.perform { $0.tellDoor(.code(code)) } }
+    /// Replaces the room's code for newcomers, at all members.
+    public func setCode(_ code: PairingCode) { handle.perform { $0.handle(.giveCode(code)) } }
+
+    /// Replaces it by a random one, if there is one.
+    public func renewCode() { handle.perform { $0.handle(.renewCode) } }
 
     /// Puts a member out that came after this one. `onResult` gets nil, or why it wasn't; on the event loop.
     public func putOut(_ device: DeviceKey, onResult: @escaping @Sendable (MeshRefusal?) -> Void) {

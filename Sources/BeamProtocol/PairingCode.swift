@@ -22,6 +22,14 @@ public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
             .map { String(description.dropFirst($0).prefix(3)) }.joined(separator: " ")
     }
 
+    /// Digits that are compared: six or nine.
+    static func compared(_ text: String) -> PairingCode? {
+        guard Length(rawValue: text.utf8.count) != nil, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return PairingCode(digits: text)
+    }
+
     private init(digits: String) { description = digits }
 
     /// Six uniformly distributed digits.

@@ -14,7 +14,7 @@ extension ViewerRefusal {
         switch self {
         case .declined:
             .codeOrPerson(says: "Press Enter to ask again, or type the code that the screen there shows.")
-        case .forgotten, .usedCode, .codeNeeded, .wrongCode, .uncheckedCode:
+        case .forgotten, .usedCode, .codeNeeded, .wrongCode, .replacedCode, .uncheckedCode:
             .codeOrPerson(
                 says:
                     "Type the code that the screen there shows, or press Enter: the person there is asked to let you in."
@@ -24,16 +24,16 @@ extension ViewerRefusal {
                 says:
                     "To pair with it again, type the code that the screen there shows, or press Enter: the person there "
                     + "is asked.")
-        case .notTrusted, .other: .again(says: "Press Enter to try again.")
+        case .notTrusted, .sentAway, .other: .again(says: "Press Enter to try again.")
         case .noCodeTaken: .again(says: "Press Enter to be let in without a code.")
-        case .otherKey, .renamed, .unencryptedImpostor, .notEncrypted, .unproven: nil
+        case .otherKey, .unencryptedImpostor, .notEncrypted, .unproven: nil
         }
     }
 
     /// Whether the reason that the words give is more than the headline.
     var windowDetail: String? {
         switch self {
-        case .forgotten(let says), .notTrusted(let says), .other(let says):
+        case .forgotten(let says), .sentAway(let says), .notTrusted(let says), .other(let says):
             says.isEmpty ? nil : Self.quoted(says)
         default: nil
         }
@@ -63,11 +63,12 @@ extension ViewerRefusal {
                 "\(host) has ended this viewer's access",
                 "\(Self.quoted(says)) Only the person there can let it in again: ask for the code that the screen of \(host) shows, and run `\(watch) --code NNNNNN`."
             )
+        case .sentAway(let says): ("\(host) has sent this viewer away", Self.quoted(says))
         case .notTrusted(let says): ("\(host) lets nobody new in", Self.quoted(says))
         case .usedCode:
             (
                 "The code of \(host) was used",
-                "Each code lets in one viewer. Watch again when a new one has been given there."
+                "There each code lets in one viewer. Watch again when a new one has been given there."
             )
         default:
             if case .other(let says) = self { ("\(host) has refused", Self.quoted(says)) } else { (host, reason) }
@@ -78,7 +79,8 @@ extension ViewerRefusal {
 
     private func ownHeadline(_ host: String) -> String {
         switch self {
-        case .codeNeeded, .wrongCode, .uncheckedCode, .noCodeTaken, .forgottenHere, .unknownThere, .notPaired:
+        case .codeNeeded, .wrongCode, .replacedCode, .uncheckedCode, .noCodeTaken, .forgottenHere, .unknownThere,
+            .notPaired:
             "Not paired with \(host)"
         case .otherKey(let other) where other.place == .here: "\(host) isn't the machine you watched"
         case .otherKey, .unencryptedImpostor: "\(host) isn't the machine you paired with"
@@ -93,15 +95,14 @@ extension ViewerRefusal {
         return switch self {
         case .codeNeeded: "The code that its screen shows is needed. Give it with --code."
         case .wrongCode:
-            "That isn't the code that it shows now. Each code lets in one viewer. Give the current one with --code."
+            "That isn't the code that it shows now. Give the current one with --code."
+        case .replacedCode:
+            "It has replaced that code a moment ago. Give the one that it shows now with --code."
         case .uncheckedCode:
             "The connection ended before the code was checked. Watch again with the code that it shows."
         case .noCodeTaken:
             "It takes no code at the moment, so it can't prove its identity. Leave the code out to be let in without one."
         case .otherKey(let other): Self.words(other, name)
-        case .renamed(let name, let known):
-            "“\(name)” is the host that this machine knows as “\(known)”. If it was renamed, run "
-                + "\(PeerText.renameCommand(known, to: name)); until then, watch it as “\(known)”."
         case .unencryptedImpostor:
             "It was paired before, and encrypts. What answers under its name now doesn't: it may be another machine, or "
                 + "somebody may be intercepting the connection."
@@ -114,7 +115,7 @@ extension ViewerRefusal {
         case .notPaired:
             "It wasn't paired with this machine. Pair with it once: \(watchAgain)."
         case .unproven(let reason): ViewerAnnouncement.sentence(reason)
-        case .declined, .forgotten, .notTrusted, .usedCode, .other: reason
+        case .declined, .forgotten, .sentAway, .notTrusted, .usedCode, .other: reason
         }
     }
 

@@ -487,7 +487,8 @@ struct ViewerStatus: Sendable {
 
     private static func words(_ problem: CodeQuestion.Problem, _ host: String) -> String {
         switch problem {
-        case .wrong: "That isn't the code that \(host) shows now. Each code lets in one viewer."
+        case .wrong: "That isn't the code that \(host) shows now."
+        case .replaced: "\(host) has replaced that code a moment ago. Type the one that it shows now."
         case .unchecked: "The connection ended before the code was checked. Type the code again."
         case .unanswered: "Nobody at \(host) has answered."
         case .other(let reason): ViewerAnnouncement.sentence(reason)

@@ -10,7 +10,10 @@ struct CodeOptions: ParsableArguments {
             "The six-digit code: at the viewer the one that the host shows, at the host the one to show. It is removed from the process list at once.",
             valueName: "digits"), transform: PairingCode.reading(OptionWords.code))
     var code: PairingCode?
-    @Option(help: ArgumentHelp("A file with the six-digit code. Only you may be able to read it.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "A file with the six-digit code. Only you may be able to read it. At the host it serves any number of viewers; another code that is written into the file takes its place.",
+            valueName: "file"))
     var codeFile: String?
 
     func validate() throws {
@@ -23,6 +26,26 @@ struct CodeOptions: ParsableArguments {
     func read(while isWanted: () -> Bool = { true }) throws(CodeFileError) -> PairingCode? {
         guard let codeFile else { return code }
         return try CodeFile(path: codeFile).read(while: isWanted)
+    }
+}
+
+/// The code that a host or a member of a room shows.
+struct DoorCodeOptions: ParsableArguments {
+    @Flag(
+        help:
+            "Each code lets in one, and another follows. Without this, a code that is shown serves everybody for ten minutes, and one that you give always."
+    )
+    var codeOnce = false
+
+    /// - Parameters:
+    ///   - given: by the person; nil: none.
+    ///   - isShown: random codes can be shown.
+    ///   - isFile: the code is from a file, where the next one comes from, too.
+    func hostCode(_ given: PairingCode?, isShown: Bool, isFile: Bool) -> HostCode {
+        if let given {
+            return codeOnce ? HostCode(given: given, isRenewed: isShown && !isFile) : HostCode(given: given)
+        }
+        return isShown ? .random(servesOne: codeOnce) : .none
     }
 }
 
@@ -51,6 +74,20 @@ struct CodeFile: Sendable {
 }
 
 extension CodeFile {
+    /// What changes when the file is written; nil: it isn't a regular file, or isn't there.
+    struct Stamp: Equatable, Sendable {
+        var inode: UInt64
+        var seconds: Int
+        var nanoseconds: Int
+    }
+
+    var stamp: Stamp? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Stamp(
+            inode: UInt64(status.st_ino), seconds: Int(status.st_mtim.tv_sec), nanoseconds: Int(status.st_mtim.tv_nsec))
+    }
+
     /// Reads up to a line's end, the file's end, or until `bytes` are full. Returns the number of bytes, or -1.
     private static func readLine(_ descriptor: CInt, into bytes: inout [UInt8], while isWanted: () -> Bool) -> Int {
         var count = 0

@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamProtocol
+import Foundation
 import Synchronization
 
 /// Reports who asks to be let in, to a host or into a room, and passes the questions on to the person.
@@ -12,6 +13,8 @@ final class DoorReporter: Sendable {
         var showsCode: Bool
         /// A code was given.
         var hasCode: Bool
+        /// Whom the code serves at first.
+        var service: HostCode.Service
         var codeFile: String?
         var allowsUnencrypted: Bool
     }
@@ -30,8 +33,14 @@ final class DoorReporter: Sendable {
         /// The code from the file, once it was used.
         var usedCode: PairingCode?
         var code: PairingCode?
-        /// When a code was last used up.
+        var service: HostCode.Service
+        var hasHadCode = false
+        /// Until when the code serves; nil: it isn't replaced by itself.
+        var codeEnd: Date?
+        /// When a code was last replaced.
         var codeUsed: ContinuousClock.Instant?
+        /// Of the code's file when it was last read.
+        var stamp: CodeFile.Stamp?
         var tally = PeerTally()
         var bell = BellLimit()
     }
@@ -40,30 +49,43 @@ final class DoorReporter: Sendable {
     private let prompt: PairingPrompt
     private let invitation: Invitation
     private let guests: Guests
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(_ context: CommandContext, prompt: PairingPrompt, invitation: Invitation, guests: Guests) {
         self.context = context
         self.prompt = prompt
         self.invitation = invitation
         self.guests = guests
+        let stamp = invitation.codeFile.flatMap { CodeFile(path: $0).stamp }
+        state = Mutex(State(service: invitation.service, stamp: stamp))
     }
 
     /// The code for those who aren't known; nil: none is accepted.
     var code: PairingCode? { state.withLock { $0.code } }
 
     /// The code at the start.
-    func setCode(_ code: PairingCode?) { state.withLock { $0.code = code } }
+    func setCode(_ code: PairingCode?) {
+        state.withLock { state in
+            state.code = code
+            state.hasHadCode = code != nil
+            state.codeEnd = state.service == .everybody ? Date() + HostCode.lifetime.inSeconds : nil
+        }
+    }
 
-    /// Call it once a second. `renew` gets the new code that the file holds after the last one was used. A file that is
-    /// incomplete or missing is read again a second later.
-    func tick(renew: (PairingCode) -> Void) {
+    /// Call it once a second. `give` gets the code that was written into the file. A file that is incomplete or missing is
+    /// read again a second later.
+    func tick(give: (PairingCode) -> Void) {
         sumUp()
-        guard let path = invitation.codeFile, let used = state.withLock({ $0.usedCode }),
-            let code = try? CodeFile(path: path).read(), code != used
-        else { return }
+        guard let path = invitation.codeFile else { return }
+        let file = CodeFile(path: path)
+        let (used, known, stamp) = state.withLock { ($0.usedCode, $0.code, $0.stamp) }
+        let newStamp = file.stamp
+        // A pipe is read again only when its code was used.
+        guard used != nil || newStamp != nil && newStamp != stamp, let code = try? file.read() else { return }
+        state.withLock { $0.stamp = newStamp }
+        guard code != (used ?? known) else { return }
         state.withLock { $0.usedCode = nil }
-        renew(code)
+        give(code)
     }
 
     // MARK: What strangers cause
@@ -114,8 +136,10 @@ final class DoorReporter: Sendable {
                 "comparison-failed",
                 Self.fields(visitor, ["reason": .string(reason), "failures": .integer(failures)]))
         case .askWithdrawn(let connection): prompt.withdraw(connection)
+        case .askTaken(let connection, let name): prompt.taken(connection, by: name)
         case .devicePaired(_, let name, let isToBeRemembered): paired(name, isToBeRemembered: isToBeRemembered)
-        case .codeChanged(let code): codeChanged(code)
+        case .codeChanged(let change): codeChanged(change)
+        case .codeServed(let visitor, let isStillValid): codeServed(visitor, isStillValid: isStillValid)
         case .wrongCode(let visitor, let pause): wrongCode(visitor, pause)
         case .viewerRefused(let visitor, let reason):
             let verdict = verdict(on: .viewerRefused, from: visitor.address)
@@ -132,7 +156,8 @@ final class DoorReporter: Sendable {
             )
             events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
         case .acceptingPaused, .listeningFailed, .listeningAgain: listening(event)
-        case .room, .viewerPaired, .mediaStarted, .mediaStopped, .controlLost, .viewerLeft, .audience, .layerChanged,
+        case .codeTried, .codeChecked, .room, .viewerPaired, .mediaStarted, .mediaStopped, .controlLost, .viewerLeft,
+            .audience, .layerChanged,
             .layerFitted, .pictureLimited, .framesDropped:
             return false
         }
@@ -193,18 +218,45 @@ final class DoorReporter: Sendable {
 
     // MARK: The code
 
-    /// A code was used, or the file holds a new one. Nil: no code until the file holds another.
-    private func codeChanged(_ code: PairingCode?) {
-        state.withLock { state in
-            if code == nil { state.usedCode = state.code }
+    /// Shows the code at the start, and whom it serves.
+    func sayCode() {
+        guard invitation.showsCode, let code else { return }
+        context.console.say("Code to type at a new \(place): \(code.spaced) (serves \(serviceWords))")
+    }
+
+    private func codeChanged(_ change: CodeChange) {
+        let code = change.code
+        let isFirst = state.withLock { state in
+            defer { state.hasHadCode = state.hasHadCode || code != nil }
+            if code == nil, change.reason == .used { state.usedCode = state.code }
             if state.code != nil { state.codeUsed = .now }
             state.code = code
+            state.service = change.service
+            state.codeEnd = change.left.map { Date() + $0.inSeconds }
+            return !state.hasHadCode
         }
+        context.events.write(
+            "code-changed",
+            [
+                "why": .string(Self.name(change.reason)), "isThere": .bool(code != nil),
+                "seconds": change.left.map { .integer(Int($0.inSeconds.rounded())) },
+            ])
         if let code {
-            let used = invitation.codeFile == nil ? "This code was used. " : ""
-            if invitation.showsCode {
-                context.console.say("\(used)New code to type at a new \(place): \(code.spaced)")
-            }
+            guard invitation.showsCode else { return }
+            let why =
+                switch change.reason {
+                case .used: invitation.codeFile == nil ? "This code was used. " : ""
+                case .time: "The last code has served for ten minutes. "
+                case .wrongTries: "\(HostCode.mostWrongTries) wrong codes were typed. "
+                case .byMember: "The room's code was replaced. "
+                case .roomsJoined: "Two parts of the room have met, and have one code now. "
+                case .memberPutOut: "Whoever was put out knew the last code. "
+                case .asked, .given: ""
+                }
+            let what = isFirst ? "Code" : "\(why)New code"
+            context.console.say("\(what) to type at a new \(place): \(code.spaced) (serves \(serviceWords))")
+        } else if change.reason != .used {
+            return
         } else if let file = invitation.codeFile {
             context.console.say(
                 "The code in \(file) was used. To let in another \(guests.one), write a new code into the file.")
@@ -213,13 +265,48 @@ final class DoorReporter: Sendable {
         }
     }
 
+    private static func name(_ reason: CodeChange.Reason) -> String {
+        switch reason {
+        case .used: "used"
+        case .time: "time"
+        case .asked: "asked"
+        case .wrongTries: "wrong-codes"
+        case .given: "given"
+        case .byMember: "member"
+        case .roomsJoined: "joined"
+        case .memberPutOut: "put-out"
+        }
+    }
+
+    /// Somebody has typed the code and is let in.
+    private func codeServed(_ visitor: Visitor, isStillValid: Bool) {
+        // In a room whose codes let in one each, the next one is on its way.
+        if case .one = state.withLock({ $0.service }) { return }
+        guard isStillValid, verdict(on: .visit, from: visitor.address).toPerson else { return }
+        context.console.say("\(visitor) has typed the code. It still serves \(serviceWords).")
+    }
+
+    /// Whom the code serves and until when, and how to get another one.
+    private var serviceWords: String {
+        let (service, end) = state.withLock { ($0.service, $0.codeEnd) }
+        let whom =
+            switch service {
+            case .everybody, .room, .always: "everybody" + (end.map { ", until \(Words.clock($0))" } ?? "")
+            case .one: "one \(guests.one)"
+            }
+        return whom + (takesKey ? "; c makes a new one" : "")
+    }
+
+    /// The person can press a key for a new code.
+    private var takesKey: Bool { prompt.takesCommands && invitation.showsCode }
+
     /// Where the code is typed.
     private var place: String { guests == .viewers ? "viewer" : "member" }
 
     /// Whoever types the code of a moment ago should know that it is the code that has changed.
     private var hintOfUsedCode: String {
-        let (used, code) = state.withLock { ($0.codeUsed, $0.code) }
-        guard let used, .now - used < .seconds(600) else { return "" }
+        let (used, code, service) = state.withLock { ($0.codeUsed, $0.code, $0.service) }
+        guard case .one = service, let used, .now - used < .seconds(600) else { return "" }
         let words = " A code lets in one \(guests.one), and the last one was used."
         guard let code, invitation.showsCode else { return words }
         return "\(words) The code to type now: \(code.spaced)"

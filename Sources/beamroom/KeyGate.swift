@@ -3,6 +3,9 @@
 ///
 /// The time is passed in.
 struct KeyGate {
+    /// `ki`, typed alone, begins the command `kick NAME`, which is a line.
+    var takesKick = false
+
     enum Outcome: Equatable {
         case command(Character)
         /// Several keys came one after another: they do nothing.
@@ -26,7 +29,15 @@ struct KeyGate {
     private var last: ContinuousClock.Instant?
 
     /// Takes what was typed, byte by byte, without the sequences of arrow and function keys.
-    mutating func take(_ byte: UInt8, now: ContinuousClock.Instant) {
+    ///
+    /// - Returns: whether this byte and the `k` before it begin a line with the command `kick`.
+    @discardableResult
+    mutating func take(_ byte: UInt8, now: ContinuousClock.Instant) -> Bool {
+        if takesKick, line == .key("k"), byte == UInt8(ascii: "i") {
+            line = .empty
+            return true
+        }
+
         let isAtOnce = last.map { now - $0 < Self.pause } ?? false
         last = now
         let isEnter = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
@@ -38,6 +49,7 @@ struct KeyGate {
         case (.empty, ..<0x20), (.empty, 0x7F): break
         default: line = .words
         }
+        return false
     }
 
     /// When `outcome` is to be asked for; nil: nothing was typed.

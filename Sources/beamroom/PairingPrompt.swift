@@ -104,11 +104,29 @@ final class PairingPrompt: Sendable {
         askFirst()
     }
 
+    /// Another member of the room, called `name`, has answered first.
+    func taken(_ connection: ConnectionID, by name: String) {
+        let (taken, wasFirst) = state.withLock { state -> (Question?, Bool) in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
+                return (nil, false)
+            }
+            return (state.questions.remove(at: index), index == 0)
+        }
+        guard let taken else { return }
+        if wasFirst { terminal.withdraw() }
+        console.say("“\(name)” has answered \(taken.visitor).")
+        if wasFirst { askFirst() }
+    }
+
     /// Asks the person something else, unless a visitor waits for an answer. A visitor who comes meanwhile takes its
     /// place.
-    func ask(_ question: TerminalQuestions.Question) {
-        guard state.withLock({ $0.questions.isEmpty }) else { return }
-        _ = terminal.ask(question)
+    ///
+    /// - Parameter isNext: it follows an answer of the person, who expects it.
+    func ask(_ question: TerminalQuestions.Question, isNext: Bool = false) {
+        guard state.withLock({ $0.questions.isEmpty }) else {
+            return console.say("Somebody asks to \(wish): answer that first.")
+        }
+        _ = terminal.ask(question, isRepeated: isNext)
     }
 
     // MARK: Asking

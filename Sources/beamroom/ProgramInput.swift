@@ -7,7 +7,7 @@ import Synchronization
 /// What another program writes on standard input with `--json`: one JSON object a line.
 ///
 /// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
-/// pauses a host. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
+/// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
 /// line. In a room `{"share":true|false}` begins and ends to share, `{"caption":"…","speaker":"…"}` writes a caption
 /// (`partial` what is just being said), and `{"putOut":NAME|KEY}` puts a member out. A bad line gets an event `error` and disturbs nothing.
 final class ProgramInput: Sendable {
@@ -22,6 +22,8 @@ final class ProgramInput: Sendable {
         var hosts: [String: @Sendable (RoomInput) -> Void] = [:]
         /// Nil: this side can't pause.
         var pause: (@Sendable (Bool) -> Void)?
+        /// Sends a viewer away. Nil: it is done; otherwise why it can't be, without a full stop. Nil: this side can't.
+        var kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)?
         /// What a member of a room can do besides.
         var room: Room?
     }
@@ -146,6 +148,16 @@ final class ProgramInput: Sendable {
             case "false": pause(false)
             default: throw BadLine(reason: "`pause` takes true or false")
             }
+        } else if let value = members["kick"] {
+            guard let kick = handlers.kick else { throw BadLine(reason: "only a host can send viewers away") }
+            guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`kick` takes a string") }
+            let forGood: Bool
+            switch members["forGood"].map({ String(decoding: $0, as: UTF8.self) }) {
+            case nil, "false"?: forGood = false
+            case "true"?: forGood = true
+            default: throw BadLine(reason: "`forGood` takes true or false")
+            }
+            if let reason = kick(name, forGood) { throw BadLine(reason: reason) }
         } else if let room = handlers.room, try handle(members, room, handlers.write) {
             return
         } else {

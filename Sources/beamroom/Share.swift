@@ -38,6 +38,7 @@ struct Share: ParsableCommand {
     var maxViewers = HostSession.Configuration.defaultViewers
 
     @OptionGroup var code: CodeOptions
+    @OptionGroup var doorCode: DoorCodeOptions
     @Flag(help: "Let in only viewers that were paired before.")
     var trustedOnly = false
     @Flag(
@@ -58,9 +59,12 @@ struct Share: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        if trustedOnly, accept != nil || code.code != nil || code.codeFile != nil || once || common.allowUnencrypted {
+        if trustedOnly,
+            accept != nil || code.code != nil || code.codeFile != nil || doorCode.codeOnce || once
+                || common.allowUnencrypted
+        {
             throw ValidationError(
-                "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --once and --allow-unencrypted out."
+                "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --code-once, --once and --allow-unencrypted out."
             )
         }
         guard (1...HostSession.Configuration.mostViewersPossible).contains(maxViewers) else {
@@ -81,19 +85,27 @@ struct Share: ParsableCommand {
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: spoken.keyboard)
-        let reporter = ShareReporter(context, prompt: prompt, invitation: invitation(context.console))
+        let reporter: ShareReporter
         let host: Host
         do {
-            host = try Host(options(context)) { reporter.handle($0) }
+            let options = try options(context)
+            let made = ShareReporter(context, prompt: prompt, invitation: invitation(context.console, options))
+            reporter = made
+            host = try Host(options) { made.handle($0) }
         } catch {
             // Ctrl-C while the person was to choose.
             return try context.conclude(context.latch.current ?? .failed("\(error)"))
         }
+        let away = SendingAway(context, prompt: prompt, host: host)
         context.programs?.connect(
-            ProgramInput.Handlers(write: { host.write($0) }, pause: { host.setPaused($0) }))
-        prompt.setCommands(
-            TerminalQuestions.Commands(
-                note: { host.write(.note($0)) }, pause: { host.setPaused(!host.isPaused) }))
+            ProgramInput.Handlers(
+                write: { host.write($0) }, pause: { host.setPaused($0) },
+                kick: { away.sendAway($0, forGood: $1) }))
+        var commands = TerminalQuestions.Commands(
+            note: { host.write(.note($0)) }, pause: { host.setPaused(!host.isPaused) },
+            putOut: { away.ask() }, kick: { away.ask($0) })
+        if showsCode(context.console) { commands.newCode = { host.renewCode() } }
+        prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
         let ticker = EverySecond {
@@ -123,11 +135,11 @@ struct Share: ParsableCommand {
     /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
     private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly && acceptance != .all }
 
-    private func invitation(_ console: Console) -> DoorReporter.Invitation {
+    private func invitation(_ console: Console, _ options: HostOptions) -> DoorReporter.Invitation {
         DoorReporter.Invitation(
             acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
-            hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
-            allowsUnencrypted: common.allowUnencrypted)
+            hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.trust.code.service,
+            codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted)
     }
 
     private func options(_ context: CommandContext) throws -> HostOptions {
@@ -136,14 +148,8 @@ struct Share: ParsableCommand {
         let name = ShownText.line(self.name ?? MachineName.current)
         let store = try TrustStore()
         let identity = try store.identity()
-        let hostCode: HostCode =
-            if let given = try code.read() {
-                HostCode(given: given, isRenewed: code.codeFile == nil && showsCode(console))
-            } else if showsCode(console) {
-                HostCode.random()
-            } else {
-                HostCode.none
-            }
+        let hostCode = doorCode.hostCode(
+            try code.read(), isShown: showsCode(console), isFile: code.codeFile != nil)
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
         var options = HostOptions(
             source: try capture.pictureSource(

@@ -95,7 +95,7 @@ final class ShareReporter: Sendable {
 
     /// What the person at the terminal can press.
     private var keys: String {
-        (prompt.takesCommands ? "p pauses, n writes a note, ? lists all keys, " : "") + "Ctrl-C ends."
+        (prompt.takesCommands ? "p pauses, n writes a note, x sends somebody away, ? lists all keys, " : "") + "Ctrl-C ends."
     }
 
     /// The last line of the terminal.
@@ -112,9 +112,7 @@ final class ShareReporter: Sendable {
         if invitation.isTrustedOnly {
             console.say("Only viewers that were paired before are let in. \(keys)")
         } else {
-            if invitation.showsCode, let code = host.code {
-                console.say("Code to type at a new viewer: \(code.spaced)")
-            }
+            door.sayCode()
             switch invitation.acceptance {
             case .ask where prompt.isInBackground:
                 console.say(
@@ -273,7 +271,9 @@ final class ShareReporter: Sendable {
         case .audience:
             break
         case .viewerAsks, .comparisonAsked, .digitsShown, .comparisonFailed, .askWithdrawn, .devicePaired, .codeChanged,
-            .wrongCode, .viewerRefused, .connectionRefused, .connectionsRefused, .acceptingPaused, .listeningFailed,
+            .askTaken, .codeServed, .codeTried, .codeChecked, .wrongCode, .viewerRefused, .connectionRefused,
+            .connectionsRefused, .acceptingPaused,
+            .listeningFailed,
             .listeningAgain:
             break
         case .layerChanged(let session, let isReduced):

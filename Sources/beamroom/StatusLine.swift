@@ -54,7 +54,11 @@ extension TerminalQuestions.Commands {
             (note != nil, "n", "note", "writes a note to everybody"),
             (pause != nil, "p", "pause", "pauses what you share, and goes on"),
             (people != nil, "w", "who", "says who is here"),
-            (putOut != nil, "x", "put out", "puts somebody out"),
+            (
+                putOut != nil, "x", kick == nil ? "put out" : "send away",
+                kick == nil ? "puts somebody out" : "sends a viewer away; so does kick NAME"
+            ),
+            (newCode != nil, "c", "new code", "makes a new code in place of the one that is shown"),
         ]
         return all.filter(\.isThere).map { StatusLine.Key(key: $0.key, name: $0.name, words: $0.words) }
     }

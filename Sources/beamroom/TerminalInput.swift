@@ -41,6 +41,7 @@ final class TerminalInput: Sendable {
         /// Lines that were read whole.
         var lines = 0
         var readsCommands = false
+        var takesKick = false
         /// Which keys are commands, while they are.
         var gate = KeyGate()
         var isReading = false
@@ -51,6 +52,8 @@ final class TerminalInput: Sendable {
     private typealias Arrival = (text: Text, epoch: Int, line: Int)
 
     private enum Text: Equatable {
+        /// A command that a line follows.
+        case command(Character)
         case line(String)
         case edit(String)
         case program([UInt8])
@@ -59,7 +62,7 @@ final class TerminalInput: Sendable {
         var isProgram: Bool {
             switch self {
             case .program, .programTooLong: true
-            case .line, .edit: false
+            case .command, .line, .edit: false
             }
         }
     }
@@ -94,7 +97,15 @@ final class TerminalInput: Sendable {
             guard state.readsCommands != readsCommands else { return }
             state.readsCommands = readsCommands
             state.typed = TypedLine()
-            state.gate = KeyGate()
+            state.gate = KeyGate(takesKick: state.takesKick)
+        }
+    }
+
+    /// Whether `kick NAME` is a command.
+    func setTakesKick(_ takesKick: Bool) {
+        state.withLock { state in
+            state.takesKick = takesKick
+            state.gate.takesKick = takesKick
         }
     }
 
@@ -118,7 +129,7 @@ final class TerminalInput: Sendable {
         state.withLock { state in
             state.epoch += 1
             state.typed = TypedLine()
-            state.gate = KeyGate()
+            state.gate = KeyGate(takesKick: state.takesKick)
             // Its lines are read as soon as they are there, so none of those waiting is an early answer.
             guard programs == nil else { return }
             state.unfinished.removeAll()
@@ -170,6 +181,7 @@ final class TerminalInput: Sendable {
                 guard state.withLock({ $0.epoch }) == epoch || text.isProgram else { continue }
                 programs?.begin(line: line)
                 switch text {
+                case .command(let key): handlers.onCommand(key)
                 case .line(let line): handlers.onLine(line)
                 case .edit(let text): handlers.onEdit(text)
                 case .program(let line): programs?.take(line)
@@ -220,8 +232,9 @@ final class TerminalInput: Sendable {
         for byte in bytes {
             // Not ESC and Ctrl-D.
             if state.readsCommands, !state.typed.isInEscape, byte != 0x1B, byte != 0x04 {
-                state.gate.take(byte, now: now)
-                continue
+                guard state.gate.take(byte, now: now) else { continue }
+                state.readsCommands = false
+                texts.append(.command("k"))
             }
             switch state.typed.take(byte) {
             case .none: break

@@ -1,4 +1,5 @@
 import BeamMedia
+import Foundation
 import Glibc
 import Synchronization
 
@@ -17,6 +18,8 @@ final class TerminalQuestions: Sendable {
         var words: String
         /// What is said instead in the background: a sentence.
         var summary: String?
+        /// Enter alone is an answer, not a wish to read the question again.
+        var takesEnter = false
         /// Called on the reading thread, under no lock.
         var read: @Sendable (_ line: String) -> Reading
     }
@@ -38,15 +41,42 @@ final class TerminalQuestions: Sendable {
         var share: (@Sendable () -> Void)?
         /// In a room, `w`: who is here?
         var people: (@Sendable () -> Void)?
-        /// In a room, `x`: to put somebody out.
+        /// `x`: to put somebody out of the room, or to send a viewer away.
         var putOut: (@Sendable () -> Void)?
+        /// `kick NAME`: to send a viewer away.
+        var kick: (@Sendable (String) -> Void)?
+        /// `c`: a new code takes the place of the one that is shown.
+        var newCode: (@Sendable () -> Void)?
+    }
+
+    /// What a person writes without having been asked.
+    private enum Writing {
+        case note
+        /// `kick NAME`, whose first letter was the key.
+        case kick
+
+        /// Stands before what is typed.
+        var mark: String {
+            switch self {
+            case .note: "Note: "
+            case .kick: "k"
+            }
+        }
+
+        var hint: String {
+            switch self {
+            case .note: "Enter sends the note, Esc drops it."
+            case .kick: "kick NAME sends a viewer away, Esc drops it."
+            }
+        }
     }
 
     private struct State {
         var question: Question?
         var commands = Commands()
-        /// A note is being written: questions wait.
-        var isWriting = false
+        /// A note or a command is being written: questions wait.
+        var writing: Writing?
+        var isWriting: Bool { writing != nil }
         /// Number of questions shown so far, those that wait in the background included.
         var shown = 0
         /// The question is being written to the terminal: lines typed from now on answer it.
@@ -76,8 +106,6 @@ final class TerminalQuestions: Sendable {
     private static let lateAnswer = Duration.seconds(3)
     /// Before what is typed.
     private static let mark = "> "
-    private static let noteMark = "Note: "
-    private static let noteHint = "Enter sends the note, Esc drops it."
 
     private let state = Mutex(State())
     private let console: Console
@@ -104,7 +132,10 @@ final class TerminalQuestions: Sendable {
     /// What they do; empty: there are none.
     var keys: [StatusLine.Key] { takesCommands ? state.withLock { $0.commands.keys } : [] }
 
-    func setCommands(_ commands: Commands) { state.withLock { $0.commands = commands } }
+    func setCommands(_ commands: Commands) {
+        state.withLock { $0.commands = commands }
+        input.setTakesKick(commands.kick != nil)
+    }
 
     /// Standard input is a terminal: somebody may type.
     static var hasKeyboard: Bool { isatty(STDIN_FILENO) == 1 }
@@ -174,17 +205,18 @@ final class TerminalQuestions: Sendable {
 
     private func command(_ key: Character) {
         let (commands, isIdle) = state.withLock { ($0.commands, $0.question == nil && !$0.isWriting) }
-        guard isIdle, !isLateAnswer() else { return }
+        guard isIdle else { return }
+        // What was typed of `kick` is dropped with it.
+        guard !isLateAnswer() else { return input.setReadsCommands(true) }
         switch key {
-        case "n" where commands.note != nil:
-            state.withLock { $0.isWriting = true }
-            input.setReadsCommands(false)
-            setNotePrompt("")
+        case "n" where commands.note != nil: write(.note)
+        case "k" where commands.kick != nil: write(.kick)
         case "p": commands.pause?()
         case "s": commands.share?()
         case "w": commands.people?()
         case "x": commands.putOut?()
         case "?", "h": listKeys(commands)
+        case "c": commands.newCode?()
         default: break
         }
     }
@@ -200,16 +232,34 @@ final class TerminalQuestions: Sendable {
         console.say("Several keys at once do nothing here: each acts when it is pressed alone. ? lists them.")
     }
 
+    private func write(_ writing: Writing) {
+        state.withLock { $0.writing = writing }
+        input.setReadsCommands(false)
+        setWritingPrompt("")
+    }
+
     private func wrote(_ line: String) {
-        let (note, question) = state.withLock { state in
-            state.isWriting = false
-            return (state.commands.note, state.question)
+        let (writing, commands, isAsked) = state.withLock { state in
+            defer { state.writing = nil }
+            return (state.writing, state.commands, state.question != nil)
         }
-        if !ShownText.line(line).isEmpty {
-            console.say(Self.noteMark + line)
-            note?(line)
+        if let writing, !ShownText.line(line).isEmpty {
+            console.say(writing.mark + line)
+            switch writing {
+            case .note: commands.note?(line)
+            case .kick: kick(writing.mark + line, commands)
+            }
         }
-        if question == nil { endLine() } else { show() }
+        // What was written may have led to a question, which is shown already.
+        if isAsked { show() } else if state.withLock({ $0.question == nil }) { endLine() }
+    }
+
+    private func kick(_ line: String, _ commands: Commands) {
+        let words = line.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, words[0] == "kick" else {
+            return console.say("That isn't a command. `kick NAME` sends a viewer away.")
+        }
+        commands.kick?(words[1].trimmingCharacters(in: .whitespaces))
     }
 
     /// Escape drops what was typed, and ends a note.
@@ -225,7 +275,7 @@ final class TerminalQuestions: Sendable {
             return question.summary ?? "There is a question to answer."
         }
         guard let summary else { return }
-        console.say(summary + " Finish the note first: Enter sends it, and Escape drops it.")
+        console.say(summary + " Finish the line first: Enter sends it, and Escape drops it.")
     }
 
     // MARK: Showing
@@ -270,13 +320,14 @@ final class TerminalQuestions: Sendable {
         console.setPrompt(Console.Prompt(mark: input.readsKeys ? Self.mark : "", typed: input.readsKeys ? typed : ""))
     }
 
-    private func setNotePrompt(_ typed: String) {
-        console.setPrompt(Console.Prompt(mark: Self.noteMark, typed: typed, hint: Self.noteHint))
+    private func setWritingPrompt(_ typed: String) {
+        guard let writing = state.withLock({ $0.writing }) else { return }
+        console.setPrompt(Console.Prompt(mark: writing.mark, typed: typed, hint: writing.hint))
     }
 
     private func edited(_ typed: String) {
         let (isOpen, isWriting) = state.withLock { ($0.isOpen, $0.isWriting) }
-        if isWriting { return setNotePrompt(typed) }
+        if isWriting { return setWritingPrompt(typed) }
         guard isOpen else { return }
         setPrompt(typed)
     }
@@ -314,7 +365,7 @@ final class TerminalQuestions: Sendable {
         let asked = state.withLock { state in state.isOpen ? (question: state.question, number: state.shown) : nil }
         guard let asked, let question = asked.question else { return noteLateAnswer(line) }
         // Enter alone repeats the question.
-        guard !line.allSatisfy(\.isWhitespace) else { return show() }
+        guard question.takesEnter || !line.allSatisfy(\.isWhitespace) else { return show() }
         switch question.read(line) {
         case .unclear(let complaint):
             echo(line)

@@ -221,14 +221,17 @@ final class WatchReporter: Sendable {
             write(connection)
         case .waitingForPerson(let host, _):
             events.write("asking", ["name": .string(host)])
-        case .hostCallsItself(let name, let known):
-            context.say(Words.newName(name, of: known, who: "“\(known)”"))
+        case .hostCallsItself(let name, let known, let wasChosen):
+            context.say(
+                wasChosen
+                    ? Words.chosenName(name, of: known) : Words.newName(name, of: known, who: "“\(known)”"))
         case .hostReached, .hostNamed, .waitingForDecision, .hostHasSound: break
         case .codeNeeded(let question):
             events.write(
                 "code-needed",
                 [
                     "name": .string(question.host), "wasWrong": .bool(question.problem == .wrong),
+                    "wasReplaced": .bool(question.problem == .replaced),
                     "mayAsk": .bool(question.mayAsk),
                 ])
         case .hostPaired(_, let name, let isToBeRemembered):

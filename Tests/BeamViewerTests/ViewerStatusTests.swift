@@ -362,13 +362,11 @@ import Testing
         #expect(sentence.contains("“desk”") && sentence.contains("--new-host"))
     }
 
-    @Test func aKnownHostUnderAnotherNameIsNamedWithACommand() {
-        var status = ViewerStatus(searchingFor: "desk")
-        status.handle(.refused(.renamed(name: "desk", known: "Anna's eve")))
-        // The names are quoted for a shell: the command can be copied.
-        #expect(
-            status.words?.detail?.contains(#"`beamroom devices rename 'Anna'\''s eve' 'desk'`"#) == true,
-            "\(status.words?.detail ?? "")")
+    @Test func whoWasSentAwayIsNotAskedForDigits() {
+        var status = Self.watching()
+        status.handle(.refused(.sentAway(says: "This viewer was sent away")))
+        let sentence = status.words?.sentence ?? ""
+        #expect(sentence == "“desk” has sent this viewer away. It says “This viewer was sent away”.", "\(sentence)")
     }
 
     @Test func aRefusedStreamIsToldAgainAfterARestart() {

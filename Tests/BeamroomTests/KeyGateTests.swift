@@ -49,4 +49,16 @@ struct KeyGateTests {
         #expect(outcomes([(0, "\t"), (1000, "\u{7F}"), (2000, "\n\r\n")]) == [])
         #expect(outcomes([]) == [])
     }
+
+    @Test func kickBeginsALineWhereItIsACommand() {
+        let now = ContinuousClock.now
+        func begins(_ keys: String, takesKick: Bool = true) -> [Bool] {
+            var gate = KeyGate(takesKick: takesKick)
+            return keys.utf8.enumerated().map { gate.take($0.element, now: now + .milliseconds(150 * $0.offset)) }
+        }
+        #expect(begins("ki") == [false, true])
+        #expect(begins("ki", takesKick: false) == [false, false])
+        #expect(begins("oki") == [false, false, false], "not in another word")
+        #expect(begins("kk") == [false, false])
+    }
 }

@@ -34,12 +34,15 @@ extension EndToEnd {
             // The output for people.
             let (_, output, _) = try Program.run(["devices"], machine: desk)
             #expect(output.contains(key) && output.contains("watching now"), "\(output)")
+            let columns = output.split(separator: "\n").compactMap { $0.range(of: "watching now")?.lowerBound }
+            #expect(columns.count == 2, "\(output)")
 
             try expectSentAway(key, goes, from: host)
             let back = try Program.watch([ports.target], machine: sofa)
             defer { back.end() }
             #expect(try back.waitForEnd() == .exited(2), "kept out until the host ends")
             #expect(back.errorText.contains("sent away"), "\(back.errorText)")
+            #expect(!back.errorText.contains("six digits"), "nobody shows digits: \(back.errorText)")
             expectPlainWords(back.errorText)
 
             let stats = try stays.waitFor("stats", from: stays.lineCount) { ($0.number("fps") ?? 0) > 15 }

@@ -69,6 +69,19 @@ extension EndToEnd {
             #expect(unpaired.events("paired").first?.fields["encrypted"] == .bool(false))
         }
 
+        @Test func aPairedHostIsWatchedUnderANewName() throws {
+            try pair()
+            let host = try network.share(name: "Upstairs", ["--trusted-only"], accept: nil, as: desk)
+            defer { host.end() }
+            try waitUntilListed()
+            let viewer = try network.watch(["Upstairs"], as: sofa)
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            try viewer.waitForWords("“Upstairs” is the machine that you know as “Desk”. To use that name here: ")
+            #expect(viewer.events("device-paired").isEmpty)
+            expectPlainWords(viewer.errorText)
+        }
+
         @Test func autoWatchesAKnownHostWhenItAppears() throws {
             let unknown = try network.watch(["--auto", "Desk"], as: sofa)
             defer { unknown.end() }

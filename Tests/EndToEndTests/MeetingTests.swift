@@ -352,7 +352,7 @@ extension EndToEnd {
 }
 
 /// Somebody in a room, on a machine of its own.
-private final class Member: Sendable {
+final class Member: Sendable {
     let name: String
     let machine: Machine
     private let port: UInt16
@@ -410,6 +410,9 @@ private final class Member: Sendable {
         let people = program.events("people").last?.fields["people"]?.array ?? []
         return people.filter { $0["here"]?.bool == true }.compactMap { $0["name"]?.string }.sorted()
     }
+
+    /// The code that its terminal has shown last.
+    var lastCode: String? { program.process.state.current.errors.compactMap { Program.code(in: $0) }.last }
 
     /// It has stored the room, and where the other member is.
     func knowsTheRoom(with other: Member) -> Bool {

@@ -54,9 +54,36 @@ extension EndToEnd {
             expectPlainWords(unpaired.errorText)
         }
 
-        @Test func aCodeInAFilePairsOnce() throws {
+        @Test func aCodeInAFileServesAlways() throws {
             let host = try Program.share(
                 .pattern + ["--code-file", try desk.codeFile("314159")], ports: ports, accept: nil, machine: desk)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let first = try Program.watch([ports.target, "--code-file", try sofa.codeFile("314159")], machine: sofa)
+            defer { first.end() }
+            try first.waitFor("first-frame")
+            let second = try Program.watch([ports.target, "--code", "314159"])
+            defer { second.end() }
+            try second.waitFor("first-frame")
+
+            // Another code is written into the file while the host runs.
+            _ = try desk.codeFile("271828")
+            let changed = try host.waitFor("code-changed")
+            #expect(changed.string("why") == "given" && changed.number("seconds") == nil)
+            let late = try Program.watch([ports.target, "--code", "314159"])
+            defer { late.end() }
+            #expect(try late.waitForEnd() == .exited(2))
+            #expect(late.errorText.contains("replaced that code a moment ago"), "\(late.errorText)")
+            let next = try Program.watch([ports.target, "--code", "271828"])
+            defer { next.end() }
+            try next.waitFor("first-frame")
+            #expect(first.events("stall").isEmpty && host.events("wrong-code").isEmpty)
+        }
+
+        @Test func aCodeInAFilePairsOnceIfThatIsWanted() throws {
+            let host = try Program.share(
+                .pattern + ["--code-once", "--code-file", try desk.codeFile("314159")], ports: ports, accept: nil,
+                machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
             let first = try Program.watch([ports.target, "--code-file", try sofa.codeFile("314159")], machine: sofa)
@@ -71,7 +98,7 @@ extension EndToEnd {
 
             // The next code is written into the file while the host runs.
             _ = try desk.codeFile("271828")
-            pause(seconds: 2.5)
+            try host.waitFor("code-changed") { $0.string("why") == "given" }
             let next = try Program.watch([ports.target, "--code", "271828"])
             defer { next.end() }
             try next.waitFor("first-frame")
@@ -109,17 +136,24 @@ extension EndToEnd {
             viewer.process.type("\(code.prefix(3)) \(code.suffix(3))")
             try viewer.waitFor("first-frame")
 
-            // The next viewer has to type another code.
-            let next = try #require(
-                host.process.state.wait(timeout: 30) { state in
-                    state.errors.compactMap { Program.code(in: $0) }.first { $0 != code }
-                })
+            try host.waitForWords("has typed the code. It still serves everybody, until")
+
+            // The code serves the next one, too, until c makes a new one.
+            let other = try Program.watch([ports.target, "--code", code])
+            defer { other.end() }
+            try other.waitFor("first-frame")
+            let next = try host.newCode(after: code)
+            #expect(host.events("code-changed").last?.string("why") == "asked")
             let late = try Program.watch([ports.target, "--code", code])
             defer { late.end() }
             #expect(try late.waitForEnd() == .exited(2))
-            let other = try Program.watch([ports.target, "--code", next])
-            defer { other.end() }
-            try other.waitFor("first-frame")
+            #expect(late.errorText.contains("replaced that code a moment ago"), "\(late.errorText)")
+            expectPlainWords(late.errorText)
+            let last = try Program.watch([ports.target, "--code", next])
+            defer { last.end() }
+            try last.waitFor("first-frame")
+            #expect(host.events("wrong-code").count == 1)
+            expectPlainWords(host.errorText)
         }
 
         @Test(.needsXServer, .needsXdotool) func theCodeIsTypedIntoTheWindow() throws {
@@ -236,6 +270,16 @@ extension Program {
 }
 
 extension ProgramProcess {
+    /// Presses `c`, and waits for the code that takes the place of `code`.
+    func newCode(after code: String) throws -> String {
+        process.send("c")
+        let next = process.state.wait(timeout: 30) { state in
+            state.errors.lazy.compactMap { Program.code(in: $0) }.first { $0 != code }
+        }
+        guard let next else { throw HarnessError("no new code is shown; standard error so far:\n\(errorText)") }
+        return next
+    }
+
     /// Waits for digits in its messages.
     func shownCode(timeout: Double = 30) throws -> String {
         let code = process.state.wait(timeout: timeout) { state in

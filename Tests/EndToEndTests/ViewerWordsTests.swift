@@ -213,7 +213,7 @@ extension EndToEnd {
         }
 
         @Test func aUsedCodeIsNamedAsTheReason() throws {
-            let host = try share(["--code", "482913", "--accept", "none"])
+            let host = try share(["--code", "482913", "--code-once", "--accept", "none"])
             defer { host.end() }
             let first = try Program.watch([ports.target, "--code", "482913"])
             defer { first.end() }
@@ -221,7 +221,7 @@ extension EndToEnd {
             let late = try Program.watch([ports.target, "--code", "482913"])
             defer { late.end() }
             #expect(try late.waitForEnd() == .exited(2))
-            #expect(late.errorText.contains("was used. Each code lets in one viewer"), "\(late.errorText)")
+            #expect(late.errorText.contains("was used. There each code lets in one viewer"), "\(late.errorText)")
         }
 
         // MARK: Files

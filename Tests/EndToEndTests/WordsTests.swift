@@ -127,7 +127,8 @@ extension EndToEnd {
 
         @Test func aUsedCodeGetsThatReasonAtBothEnds() throws {
             let host = try Program.share(
-                .pattern + ["--code", "482913"], ports: ports, accept: nil, machine: desk, input: .terminal)
+                .pattern + ["--code", "482913", "--code-once"], ports: ports, accept: nil, machine: desk,
+                input: .terminal)
             defer { host.end() }
             try host.waitFor("ready")
             let first = try Program.watch([ports.target, "--code", "482913"])
@@ -137,12 +138,13 @@ extension EndToEnd {
             let second = try Program.watch([ports.target, "--code", "482913"])
             defer { second.end() }
             #expect(try second.waitForEnd() == .exited(2))
-            try host.waitForWords("A code lets in one viewer, and the last one was used. The code to type now")
+            try host.waitForWords("was refused, and told: “That code has just let in somebody else")
         }
 
         @Test func aUsedCodeFromAFileGetsThatReasonAtTheViewer() throws {
             let host = try Program.share(
-                .pattern + ["--code-file", try desk.codeFile("482913")], ports: ports, accept: "none", machine: desk)
+                .pattern + ["--code-file", try desk.codeFile("482913"), "--code-once"], ports: ports, accept: "none",
+                machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
             let first = try Program.watch([ports.target, "--code", "482913"])

@@ -63,12 +63,20 @@ public enum HostEvent: Sendable, Equatable {
     /// A comparison that the person had agreed to failed; `failures` have within a day. Somebody may be trying for
     /// digits that agree by chance.
     case comparisonFailed(from: Visitor, reason: String, failures: Int)
+    /// In a room: another member, called `by`, has answered this question first.
+    case askTaken(ConnectionID, by: String)
     /// The viewer has left or was refused: the question is void.
     case askWithdrawn(ConnectionID)
     /// A device was paired. To be stored if `isToBeRemembered`.
     case devicePaired(DeviceKey, name: String, isToBeRemembered: Bool)
-    /// The code was used or replaced; unknown viewers have to type this one. Nil: there is none until another is set.
-    case codeChanged(PairingCode?)
+    /// Unknown viewers have to type another code.
+    case codeChanged(CodeChange)
+    /// A viewer has typed the code and is paired. `isStillValid`: the code lets in others, too.
+    case codeServed(to: Visitor, isStillValid: Bool)
+    /// In a room: a newcomer's proof of the code has come. `Input.codeVerdict` says whether it may be checked.
+    case codeTried(ConnectionID)
+    /// In a room: what came of it; nil: it wasn't checked.
+    case codeChecked(ConnectionID, isRight: Bool?)
     /// A wrong code was typed. `pause`: how long no code is accepted from anybody.
     case wrongCode(from: Visitor, pause: Duration?)
     /// What was written in the room, here or elsewhere.

@@ -73,12 +73,20 @@ public struct HostSession: Sendable {
         case remembered([DeviceKey: String])
         /// The list of paired devices has changed, and can't be read.
         case rememberedUnreadable
+        /// In a room: its code, and what is counted there of wrong tries.
+        case roomCode(RoomCodeState)
+        /// In a room, about `HostEvent.codeTried`: the proof may be checked; `pause`: it may not for so long.
+        case codeVerdict(ConnectionID, pause: Duration?)
+        /// Evict this viewer for now: it may come again a minute later.
+        case sendAway(Guest.Identity)
         /// Evict this device, and refuse it until the host ends.
         case block(DeviceKey)
         /// The same for version 1 viewers of an address.
         case blockAddress(IPAddress)
-        /// Replace the code.
+        /// Replace the code by this one.
         case code(PairingCode)
+        /// Replace the code by a random one, if there is one.
+        case renewCode
         /// The media socket is bound to this port, at first or anew.
         case mediaPort(UInt16)
         /// Whether the screen is being shared; no at first. No frame is sent until it is.
@@ -179,6 +187,7 @@ public struct HostSession: Sendable {
     /// Handles an event. Events about connections and questions that no longer exist are ignored.
     public mutating func handle(_ input: Input, now: MediaTime) {
         guard !isEnded else { return }
+        lobby.begin(now: now)
         switch input {
         case .connectionOpened(let id, let address): lobby.connectionOpened(id, from: address, now: now)
         case .connectionBytes(let id, let bytes): lobby.connectionBytes(id, bytes, now: now)
@@ -191,9 +200,13 @@ public struct HostSession: Sendable {
             checkMediaKey(now: now)
         case .remembered(let devices): lobby.rememberedChanged(devices, now: now)
         case .rememberedUnreadable: lobby.book.becomeStale()
+        case .sendAway(let viewer): lobby.sendAway(viewer, now: now)
         case .block(let device): lobby.block(device, now: now)
         case .blockAddress(let address): lobby.block(address, now: now)
-        case .code(let next): lobby.replaceCode(next, now: now)
+        case .code(let next): lobby.giveCode(next, now: now)
+        case .renewCode: lobby.renewCode(.asked, now: now)
+        case .roomCode(let state): lobby.roomCode(state, now: now)
+        case .codeVerdict(let id, let pause): lobby.codeVerdict(id, pause: pause, now: now)
         case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
         case .mediaPort(let port): lobby.mediaPortChanged(port)
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
@@ -215,6 +228,7 @@ public struct HostSession: Sendable {
         while true {
             if let output = outputs.popFirst() { return output }
             if isEnded { return .wait(until: .distantFuture, for: nil) }
+            lobby.begin(now: now)
             if let eviction = pendingEvictions.popLast() {
                 lobby.evict(eviction.id, reason: eviction.reason, now: now)
                 settleLobby(now: now)

@@ -9,6 +9,8 @@ struct MemberStatus: Hashable, Sendable {
         static let isPaused = Flags(rawValue: 1 << 1)
         /// The program ends: the member isn't here any more.
         static let isLeaving = Flags(rawValue: 1 << 2)
+        /// It knows the room's code, and can keep it. (Members before 2026-11-25 have a code each.)
+        static let keepsCode = Flags(rawValue: 1 << 3)
     }
 
     /// Of the member.

@@ -16,6 +16,8 @@ struct Mesh: Sendable {
         var name: String
         var signing: RoomSigning
         var sealing: MeshSealing
+        /// What this device makes if the room has no code for newcomers.
+        var code = HostCode.none
     }
 
     /// A connection to a member, or to somebody who may be one.
@@ -36,6 +38,8 @@ struct Mesh: Sendable {
         /// The newest status of each member that the peer has, or was sent.
         var statuses: [DeviceKey: UInt64] = [:]
         var nextStatuses = MediaTime.distantPast
+        /// What it says of the code.
+        var codeRate = MessageRate()
         /// Statements of it that didn't count.
         var uselessStatements = 0
         var isUp: Bool { hasGreeted && entries.isGreeted }
@@ -77,6 +81,8 @@ struct Mesh: Sendable {
     /// What was written before this device came: its messages aren't for it.
     var history: [RoomAuthor: UInt32] = [:]
     var messages = MeshDeliveries()
+    var codes: CodeKeeping
+    var questions = QuestionKeeping()
     var outputs = OutputQueue<Output>()
     /// When to call `settle` at the latest.
     private(set) var deadline = MediaTime.distantFuture
@@ -96,6 +102,7 @@ struct Mesh: Sendable {
         self.configuration = configuration
         own = RoomAuthor(device: configuration.own, run: random.next())
         self.random = random
+        codes = CodeKeeping(configuration.code)
         log = RoomLog(room: [], signing: configuration.signing)
     }
 
@@ -137,7 +144,7 @@ struct Mesh: Sendable {
         say(
             .founded(nonce: nonce, room: PeerText.name(name), name: PeerText.name(configuration.name)), era: 0,
             in: &membership, now: now)
-        begin(membership, now: now)
+        begin(membership, isNew: true, now: now)
     }
 
     /// The room that `device` is in is to be entered; it has let this device in.
@@ -150,15 +157,17 @@ struct Mesh: Sendable {
         for statement in statements { _ = try? membership.add(statement) }
         guard membership.belongs(own.device) else { return }
         began = now - age
+        codes.usesOwn = true
         begin(membership, now: now)
     }
 
-    private mutating func begin(_ membership: Membership, now: MediaTime) {
+    private mutating func begin(_ membership: Membership, isNew: Bool = false, now: MediaTime) {
         self.membership = membership
         log = RoomLog(room: membership.room, signing: configuration.signing)
         log.presentAuthors = [own]
         outputs.append(.event(.entered(room: membership.roomName)))
         membershipChanged(now: now)
+        codeBegan(isNew: isNew, now: now)
     }
 
     // MARK: Who belongs to the room
@@ -182,6 +191,7 @@ struct Mesh: Sendable {
         guard membership.mayPutOut(device, by: own.device) else { throw .wasHereBefore }
         let kept = alsoThoseLetIn ? [] : membership.statements(of: device)
         guard speak(.putOut(device, era: person.era, kept: kept), now: now) else { throw .tooManyChanges }
+        codePutOut(now: now)
     }
 
     /// Adds a statement of this device, and tells everybody. False: there were too many.
@@ -253,6 +263,7 @@ struct Mesh: Sendable {
         ownStatus.isDirty = true
         keepsakes += 1
         updatePresence(now: now)
+        codeMembershipChanged(now: now)
     }
 
     // MARK: The end
@@ -373,7 +384,9 @@ struct Mesh: Sendable {
     private mutating func cameUp(_ index: Int, now: MediaTime) {
         dials[links[index].device]?.failures = 0
         ownStatus.isDirty = true
+        let id = links[index].id
         updatePresence(now: now)
+        if let index = self.index(of: id) { sendCode(index, now: now) }
     }
 
     // MARK: Messages
@@ -390,6 +403,13 @@ struct Mesh: Sendable {
             switch message {
             case .greeting, .alive: break
             case .toHost, .toViewer: outputs.append(.carried(id, message))
+            case .code, .errand, .question:
+                guard links[index].isUp, links[index].codeRate.admits(now: now) else {
+                    return violated(index, MessageRate.reason, now: now)
+                }
+                if case .code(let code) = message { take(code, from: index, now: now) }
+                if case .errand(let errand) = message { take(errand, from: index, now: now) }
+                if case .question(let errand) = message { take(errand, from: index, now: now) }
             case .statements(let statements): _ = take(statements, from: index, now: now)
             case .statuses(let statuses): take(statuses, from: index, now: now)
             }
@@ -475,6 +495,8 @@ struct Mesh: Sendable {
             next = min(next, dial.isUnderWay ? dial.next + MeshLimits.dialTimeout : dial.next)
         }
         if let time = staleness, time <= now { updatePresence(now: now) }
+        next = min(next, settleCode(now: now))
+        settleQuestions(now: now)
         if membership != nil, ownStatus.due(now: now) <= now { publish(now: now) }
         guard !isEnded else { return }
         if membership != nil { next = min(next, ownStatus.due(now: now), staleness ?? .distantFuture) }

@@ -39,6 +39,8 @@ public enum MeshEvent: Sendable, Equatable {
     case delivered(id: String, count: Int)
     case undelivered(id: String, reason: RoomFailure)
     case unwritten(RoomContent, reason: RoomFailure)
+    /// The code for newcomers, the same at all members, or what is counted of wrong tries.
+    case code(RoomCodeState)
     /// This device writes more than is taken; false: not any more.
     case slowed(Bool)
     /// A member breaks the rules: a part of a sentence.
@@ -93,6 +95,9 @@ extension Mesh {
         case dial(DeviceKey)
         /// A member that is here has sent a part of a dialog about pictures.
         case carried(MeshLinkID, MeshMessage)
+        /// The door may check that newcomer's proof, or has to send it away for so long.
+        case codeVerdict(UInt64, pause: Duration?)
+        case question(RoomQuestion)
         case event(MeshEvent)
     }
 }

@@ -26,6 +26,10 @@ enum MeshMessage: Hashable, Sendable {
     /// A message of a viewer to the one who serves it, about what a member shares; and the answers.
     case toHost(Carried)
     case toViewer(Carried)
+    /// The code for newcomers, to members only.
+    case code(RoomCode)
+    case errand(CodeErrand)
+    case question(QuestionErrand)
 
     /// A message of the dialog of a viewer with a host, on the link of two members: what they say on a connection of their
     /// own outside rooms.
@@ -51,6 +55,9 @@ extension MeshMessage {
         case .alive: .meshAlive
         case .toHost: .meshToHost
         case .toViewer: .meshToViewer
+        case .code: .meshCode
+        case .errand: .meshErrand
+        case .question: .meshQuestion
         }
     }
 
@@ -70,6 +77,9 @@ extension MeshMessage {
             bytes.append(UInt8(clamping: statuses.count))
             for status in statuses { bytes += status.bytes }
         case .alive: break
+        case .code(let code): Self.write(code, to: &bytes)
+        case .errand(let errand): Self.write(errand, to: &bytes)
+        case .question(let errand): Self.write(errand, to: &bytes)
         case .toHost(let carried), .toViewer(let carried):
             bytes += carried.source.bytes
             bytes.append(bigEndian: carried.dialog)
@@ -103,6 +113,9 @@ extension MeshMessage {
         case .meshAlive: self = .alive
         case .meshToHost: self = .toHost(try reader.carried())
         case .meshToViewer: self = .toViewer(try reader.carried())
+        case .meshCode: self = .code(try reader.code(kind))
+        case .meshErrand: self = .errand(try reader.errand(kind))
+        case .meshQuestion: self = .question(try reader.question(kind))
         default: return nil
         }
     }

@@ -9,11 +9,14 @@ public struct MeshSession: Sendable {
         /// This member's name, if it founds the room; otherwise it has the one by which it was let in.
         public var name: String
         public var signing: RoomSigning
+        /// The code for newcomers that this member makes if the room has none.
+        public var code: HostCode
 
-        public init(own: DeviceKey, name: String, signing: RoomSigning) {
+        public init(own: DeviceKey, name: String, signing: RoomSigning, code: HostCode = .none) {
             self.own = own
             self.name = name
             self.signing = signing
+            self.code = code
         }
     }
 
@@ -42,6 +45,19 @@ public struct MeshSession: Sendable {
         case addresses([NetworkAddress])
         case write(RoomInput)
         case sharing(Bool, isPaused: Bool)
+        /// A newcomer at this member's door has sent its proof of the code; `codeVerdict` answers.
+        case codeTried(UInt64)
+        /// What came of that proof; nil: it wasn't checked.
+        case codeChecked(UInt64, isRight: Bool?)
+        /// A random code, or this one, is to take the place of the room's.
+        case renewCode
+        case giveCode(PairingCode)
+        /// A newcomer at this member's door asks to compare digits.
+        case questionAsked(UInt64, Visitor)
+        /// That newcomer is gone.
+        case questionEnded(UInt64)
+        /// The person here has answered a question at another door (`RoomQuestion.asked`).
+        case answerElsewhere(UInt64, accept: Bool)
         /// Ends the room for this device; everything is closed.
         case leave
     }
@@ -72,6 +88,9 @@ public struct MeshSession: Sendable {
         /// Connect to the member; `addresses`: where it has said that it is.
         case dial(DeviceKey, addresses: [NetworkAddress])
         case carried(MeshLinkID, Carried)
+        /// The proof may be checked; `pause`: it may not for so long.
+        case codeVerdict(UInt64, pause: Duration?)
+        case question(RoomQuestion)
         case event(MeshEvent)
         /// Nothing to do until this time or the next input.
         case wait(until: MediaTime)
@@ -88,7 +107,7 @@ public struct MeshSession: Sendable {
         mesh = Mesh(
             Mesh.Configuration(
                 own: configuration.own, name: configuration.name, signing: configuration.signing,
-                sealing: MeshSealing()),
+                sealing: MeshSealing(), code: configuration.code),
             random: random)
     }
 
@@ -146,9 +165,28 @@ public struct MeshSession: Sendable {
         case .addresses(let addresses): mesh.setAddresses(addresses, now: now)
         case .write(let input): mesh.handle(input, now: now)
         case .sharing(let isOn, let isPaused): mesh.setSharing(isOn, isPaused: isPaused, now: now)
+        case .codeTried(let number): mesh.codeTried(number, now: now)
+        case .codeChecked(let number, let isRight): mesh.codeChecked(number, isRight: isRight, now: now)
+        case .renewCode: mesh.renewCode(now: now)
+        case .giveCode(let code): mesh.giveCode(code, now: now)
+        case .questionAsked(let number, let visitor): mesh.questionAsked(number, visitor, now: now)
+        case .questionEnded(let number): mesh.questionEnded(number, now: now)
+        case .answerElsewhere(let number, let accept): mesh.answerElsewhere(number, accept: accept, now: now)
         case .leave: mesh.leave(now: now)
         }
         mesh.settle(now: now)
+    }
+
+    /// The person at the own door has answered. Returns false if another member was first.
+    public mutating func questionAnswered(_ number: UInt64, accept: Bool, now: MediaTime) -> Bool {
+        defer { mesh.settle(now: now) }
+        return mesh.questionAnswered(number, accept: accept, now: now)
+    }
+
+    /// Digits are shown about a question at the own door. Returns false if another member compares them.
+    public mutating func digitsShown(_ number: UInt64, _ digits: PairingCode, now: MediaTime) -> Bool {
+        defer { mesh.settle(now: now) }
+        return mesh.digitsShown(number, digits, now: now)
     }
 
     private mutating func resume(_ room: KeptRoom, now: MediaTime) {
@@ -206,6 +244,8 @@ public struct MeshSession: Sendable {
                     return .dial(device, addresses: mesh.statuses[device]?.addresses ?? [])
                 case .carried(let link, let message):
                     if let carried = take(message, from: link, now: now) { return .carried(link, carried) }
+                case .codeVerdict(let number, let pause): return .codeVerdict(number, pause: pause)
+                case .question(let question): return .question(question)
                 case .event(let event): return .event(event)
                 }
             }
@@ -245,7 +285,7 @@ extension MeshEvent {
         case .undelivered(let id, let reason): .undelivered(id: id, reason: reason)
         case .unwritten(let content, let reason): .unwritten(content, reason: reason)
         case .slowed(let isSlowed): .slowed(isSlowed)
-        case .people, .violated, .putOut, .full, .notResumed: nil
+        case .people, .code, .violated, .putOut, .full, .notResumed: nil
         }
     }
 }

@@ -82,8 +82,9 @@ struct CPaceViewer: Sendable {
 struct CPaceHost: Sendable {
     /// Yb.
     let share: [UInt8]
+    /// Ya.
+    let viewerShare: [UInt8]
     private let key: SymmetricKey
-    private let viewerShare: [UInt8]
     private let context: PairingContext
 
     init(code: PairingCode, context: PairingContext, viewerShare: [UInt8]) throws(PairingFailure) {

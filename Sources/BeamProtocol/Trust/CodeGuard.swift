@@ -1,45 +1,61 @@
 import BeamMedia
 
-/// Limits guesses at the code: after five failed attempts the next one has to wait, and each further one longer.
+/// Limits guesses at the code: after five wrong tries the next one has to wait, and each further one longer.
 ///
-/// An attempt counts from its first message until it succeeds, so concurrent attempts all count.
+/// A try is the check of a viewer's proof (CPace's Ta). Before that nothing has been tested, and the check is one step: so
+/// tries that come together are looked at one after another, and each wrong one counts before the next is looked at. A
+/// right one changes nothing: whoever guesses gains no try by it that others get in.
 struct CodeGuard: Sendable {
-    enum Verdict: Hashable, Sendable {
-        case go
-        /// No attempt is accepted for this long.
-        case wait(Duration)
-    }
-
-    /// Failed attempts before the first pause.
-    static let freeAttempts = 5
+    /// Wrong tries before the first pause.
+    static let freeTries = 5
     /// The longest pause. Pauses begin at 1 s and double.
     static let longestPause = Duration.seconds(60)
+    /// One wrong try is forgotten after this time. It is longer than the longest pause, so that whoever goes on guessing
+    /// gains nothing by it; and a class is rid of its typing errors after a while.
+    static let forgetting = Duration.seconds(120)
+    /// Further wrong tries don't make the pause longer.
+    static let mostCounted = freeTries + 6
 
-    private var failures = 0
-    /// When the next attempt is accepted.
+    /// Wrong tries that count.
+    private(set) var wrongTries = 0
+    /// When the first of them began to count, or the last one was forgotten.
+    private var since = MediaTime.zero
+    /// When the next try is accepted.
     private var blockedUntil: MediaTime?
 
-    /// An attempt begins.
-    mutating func begin(now: MediaTime) -> Verdict {
-        if let pause = pause(now: now) { return .wait(pause) }
-        failures += 1
-        if failures >= Self.freeAttempts {
-            // 1, 2, 4 … 60 s.
-            let doublings = min(failures - Self.freeAttempts, 6)
-            blockedUntil = now + min(.seconds(1 << doublings), Self.longestPause)
-        }
-        return .go
-    }
-
-    /// The code was proved: earlier failures don't count any more.
-    mutating func succeeded() {
-        failures = 0
-        blockedUntil = nil
-    }
-
-    /// The rest of the pause; nil if an attempt is accepted now.
+    /// The rest of the pause; nil if a try is accepted now.
     func pause(now: MediaTime) -> Duration? {
         guard let blockedUntil, blockedUntil > now else { return nil }
         return blockedUntil - now
+    }
+
+    /// A try was wrong.
+    mutating func failed(now: MediaTime) {
+        forget(now: now)
+        if wrongTries == 0 { since = now }
+        wrongTries = min(wrongTries + 1, Self.mostCounted)
+        guard wrongTries >= Self.freeTries else { return }
+        // 1, 2, 4 … 60 s.
+        let pause = min(.seconds(1 << (wrongTries - Self.freeTries)), Self.longestPause)
+        blockedUntil = max(blockedUntil ?? now, now + pause)
+    }
+
+    /// Another one counts for the same code, and has told what it has counted.
+    mutating func learn(wrongTries: Int, pause: Duration, now: MediaTime) {
+        forget(now: now)
+        let told = min(max(0, wrongTries), Self.mostCounted)
+        if told > self.wrongTries {
+            if self.wrongTries == 0 { since = now }
+            self.wrongTries = told
+        }
+        guard pause > .zero else { return }
+        blockedUntil = max(blockedUntil ?? now, now + min(pause, Self.longestPause))
+    }
+
+    private mutating func forget(now: MediaTime) {
+        while wrongTries > 0, now - since >= Self.forgetting {
+            wrongTries -= 1
+            since = since + Self.forgetting
+        }
     }
 }

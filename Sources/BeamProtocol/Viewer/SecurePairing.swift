@@ -9,7 +9,8 @@ struct SecurePairing: Sendable {
         /// `mayBePaired`: the code was proved, so the host says next whether it remembers this viewer.
         case joining(mayBePaired: Bool)
         case provingCode(CPaceViewer, PairingContext)
-        case confirmingCode(CPaceViewer.Confirmed)
+        /// `next`: for the host's second share, if this proof was compared with its code of a moment ago.
+        case confirmingCode(CPaceViewer.Confirmed, next: CPaceViewer?)
         /// The host's person is asked whether to compare digits.
         case committed(ComparisonViewer)
         /// Both sides show the digits; the host's person compares them.
@@ -28,6 +29,10 @@ struct SecurePairing: Sendable {
         /// A code was given, and the host takes none.
         case noCodeTaken
         case wrongCode
+        /// The code was replaced a moment ago.
+        case replacedCode
+        /// Too many wrong codes were typed before this one was looked at: the person has to type it again.
+        case uncheckedCode
         /// Too many wrong codes: the host takes none for this long.
         case wait(milliseconds: UInt32)
         /// Pairing has succeeded, by the code or by the person at the host. Join.
@@ -97,7 +102,11 @@ struct SecurePairing: Sendable {
     mutating func handle(_ message: SecureMessage, random: inout some RandomNumberGenerator) -> Action {
         switch (state, message) {
         case (_, .refused(let refusal, let reason)):
-            return refusal == .wrongCode ? .wrongCode : .refused(refusal, reason)
+            return switch refusal {
+            case .wrongCode: .wrongCode
+            case .replacedCode: .replacedCode
+            default: .refused(refusal, reason)
+            }
         case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .sourceVisibility), (_, .mediaPort),
             (_, .mediaKey):
             return .none
@@ -112,12 +121,24 @@ struct SecurePairing: Sendable {
         case (.provingCode(let pace, _), .codeShare(let share)):
             do {
                 let confirmed = try pace.confirm(hostShare: share)
-                state = .confirmingCode(confirmed)
+                state = .confirmingCode(confirmed, next: pace)
                 return .send(.codeConfirm(confirmed.confirmation))
             } catch {
                 return .violated("\(error)")
             }
-        case (.confirmingCode(let confirmed), .codeConfirm(let tag)):
+        case (.confirmingCode(_, let pace?), .codeShare(let share)):
+            // The host had another code a moment ago, which wasn't typed. Now it is about the present one. Only once: each
+            // proof is a guess for a false host.
+            do {
+                let confirmed = try pace.confirm(hostShare: share)
+                state = .confirmingCode(confirmed, next: nil)
+                return .send(.codeConfirm(confirmed.confirmation))
+            } catch {
+                return .violated("\(error)")
+            }
+        case (.confirmingCode, .codeWait):
+            return .uncheckedCode
+        case (.confirmingCode(let confirmed, _), .codeConfirm(let tag)):
             // The host's tag proves that it knows the code and has seen the same two keys.
             guard confirmed.verify(tag) else { return .violated("it can't prove that it knows the code") }
             state = .joining(mayBePaired: true)

@@ -19,7 +19,8 @@ public enum ViewerEvent: Sendable, Equatable {
     /// The host has this name: the one that it is remembered by, otherwise the one that it claims.
     case hostNamed(String)
     /// A known host now calls itself `name`. It keeps the name that it is remembered by, `known`.
-    case hostCallsItself(_ name: String, known: String)
+    /// `wasChosen`: it was chosen by that name.
+    case hostCallsItself(_ name: String, known: String, wasChosen: Bool)
     /// This host has admitted the viewer, which confirms who is at the address.
     case hostReached(DeviceKey)
     /// Admitted. `deviceName` is nil if the host gives none; `isNewSession` is false when an earlier session continues.

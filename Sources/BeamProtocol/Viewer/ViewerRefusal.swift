@@ -8,6 +8,9 @@ public enum ViewerRefusal: Sendable, Equatable {
     case notTrusted(says: String)
     /// The host has forgotten this device, or sent it away. Its words, not cleaned; they may be empty.
     case forgotten(says: String)
+    /// The person at the host has sent this device away, and no code lets it in at present. The host's words, not cleaned;
+    /// they may be empty.
+    case sentAway(says: String)
     /// The host's code was used, and it has no new one.
     case usedCode
     /// Another reason, in the host's words, not cleaned; they may be empty.
@@ -19,14 +22,14 @@ public enum ViewerRefusal: Sendable, Equatable {
     case codeNeeded
     /// The given code is wrong, and nobody can type another one.
     case wrongCode
+    /// The given code was replaced at the host a moment ago, and nobody can type another one.
+    case replacedCode
     /// The connection ended after the code was sent, so it may not be sent again.
     case uncheckedCode
     /// A code was given, but the host takes none, so it can't prove its identity.
     case noCodeTaken
     /// The host shows another key than the expected one.
     case otherKey(OtherKey)
-    /// The host announces itself as `name`, but is known as `known`.
-    case renamed(name: String, known: String)
     /// What answers under a paired host's name doesn't encrypt.
     case unencryptedImpostor
     /// The host doesn't encrypt, and that isn't allowed.
@@ -66,7 +69,7 @@ public enum ViewerRefusal: Sendable, Equatable {
     /// Who has refused.
     public var isByHost: Bool {
         switch self {
-        case .declined, .forgotten, .notTrusted, .usedCode, .other: true
+        case .declined, .forgotten, .sentAway, .notTrusted, .usedCode, .other: true
         default: false
         }
     }
@@ -75,14 +78,14 @@ public enum ViewerRefusal: Sendable, Equatable {
     public var reason: String {
         switch self {
         case .declined: "the person there has declined"
-        case .forgotten(let says), .notTrusted(let says), .other(let says): PeerText.reason(says)
+        case .forgotten(let says), .sentAway(let says), .notTrusted(let says), .other(let says): PeerText.reason(says)
         case .usedCode: "its code was used, and it has no new one"
         case .codeNeeded: "its code is needed"
         case .wrongCode: "that isn't its code"
+        case .replacedCode: "it has replaced that code a moment ago"
         case .uncheckedCode: "the connection ended before the code was checked"
         case .noCodeTaken: "it takes no code at the moment, so it can't prove its identity"
         case .otherKey(let other): "it shows another key (\(other.key)) than expected"
-        case .renamed(let name, let known): "“\(name)” is the host that this machine knows as “\(known)”"
         case .unencryptedImpostor: "it was paired before and encrypts, but what answers under its name now doesn't"
         case .notEncrypted: "it doesn't encrypt what it shows"
         case .forgottenHere: "it was forgotten here"
@@ -99,6 +102,8 @@ public struct CodeQuestion: Sendable, Equatable {
     public enum Problem: Sendable, Equatable {
         /// The code was wrong.
         case wrong
+        /// The code was replaced at the host a moment ago.
+        case replaced
         /// The connection ended after the code was sent. Whoever is there may have tested one guess with it.
         case unchecked
         /// Nobody at the host has answered.

@@ -52,7 +52,7 @@ extension ViewerSession {
             send(.handshake(ControlMessage.Handshake(code: shownCode)))
             emit(.waitingForDecision(code: shownCode))
         case .pairing(let pairing):
-            var features: SecureMessage.Hello.Features = [.probes]
+            var features: SecureMessage.Hello.Features = [.probes, .replacedCodes]
             if configuration.decodesFullChroma { features.insert(.fullChroma) }
             if configuration.takesSound { features.insert(.sound) }
             if room != nil { features.insert(.room) }

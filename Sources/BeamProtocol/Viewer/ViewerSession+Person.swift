@@ -34,6 +34,7 @@ extension ViewerSession {
         guard configuration.asksForCode else {
             switch problem {
             case .wrong: return refuse(.wrongCode, now: now)
+            case .replaced: return refuse(.replacedCode, now: now)
             case .unchecked: return refuse(.uncheckedCode, now: now)
             case .unanswered, .other, nil: return refuse(.codeNeeded, now: now)
             }

@@ -66,12 +66,15 @@ extension ViewerSession {
         if name != hostName || !isHostNamed { emit(.hostNamed(name)) }
         isHostNamed = true
         hostName = name
-        guard let known, !DeviceNames.isVariant(known, of: claimed, pairing.host), claimed != lastNewName,
+        guard let known else { return }
+        let chosen = configuration.trust.newName(of: pairing.host)
+        let newName = chosen ?? claimed
+        guard chosen != nil || !DeviceNames.isVariant(known, of: claimed, pairing.host), newName != lastNewName,
             newNames < Self.mostNewNames
         else { return }
-        lastNewName = claimed
+        lastNewName = newName
         newNames += 1
-        emit(.hostCallsItself(claimed, known: known))
+        emit(.hostCallsItself(newName, known: known, wasChosen: chosen != nil))
     }
 
     // MARK: Before it has let us in
@@ -100,6 +103,10 @@ extension ViewerSession {
             askForCode(nil, now: now)
         case .wrongCode:
             askForCode(.wrong, now: now)
+        case .replacedCode:
+            askForCode(.replaced, now: now)
+        case .uncheckedCode:
+            askForCode(.unchecked, now: now)
         case .noCodeTaken:
             refuse(.noCodeTaken, now: now)
         case .wait(let milliseconds):
@@ -110,7 +117,7 @@ extension ViewerSession {
             // Another known host may have this name; the store then marks the new one.
             let name = book.name(of: pairing.host) ?? PeerText.name(pairing.hostName)
             hostName = book.pair(pairing.host, name: name)
-            // A code is valid for one pairing.
+            // From here on the keys are enough.
             code = nil
             isCodeSpent = false
             isPersonAsked = false
@@ -259,7 +266,8 @@ extension ViewerRefusal {
             case .notTrusted: .notTrusted(says: says)
             case .usedCode: .usedCode
             case .forgotten: .forgotten(says: says)
-            case .other, .wrongCode, .busy, .unanswered: .other(says: says)
+            case .sentAway: .sentAway(says: says)
+            case .other, .wrongCode, .replacedCode, .busy, .unanswered: .other(says: says)
             }
     }
 }

@@ -37,11 +37,17 @@ public struct ViewerTrust: Sendable {
     /// Why the host with this key isn't the chosen one; nil if it may be.
     func conflict(with host: DeviceKey) -> ViewerRefusal? {
         if let required, !required.contains(host) { return conflictWithRequired(host) }
+        return nil
+    }
+
+    /// The name by which the host with this key was chosen, if it is known by another one. Nobody else who is known has that
+    /// name, or the host would be refused.
+    func newName(of host: DeviceKey) -> String? {
         guard required == nil, let chosenName, let known = known[host].map({ PeerText.name($0) }),
             !DeviceNames.isVariant(known, of: DeviceNames.withoutNumber(chosenName), host),
             !DeviceNames.isVariant(known, of: chosenName, host)
         else { return nil }
-        return .renamed(name: PeerText.name(chosenName), known: known)
+        return PeerText.name(chosenName)
     }
 
     private func conflictWithRequired(_ host: DeviceKey) -> ViewerRefusal {

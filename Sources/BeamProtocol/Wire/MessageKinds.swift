@@ -44,6 +44,9 @@ extension SecureMessage {
         case meshAlive = 0x4B
         case meshToHost = 0x4C
         case meshToViewer = 0x4D
+        case meshCode = 0x4E
+        case meshErrand = 0x4F
+        case meshQuestion = 0x50
     }
 }
 

@@ -21,6 +21,8 @@ enum SecureMessage: Hashable, Sendable {
             static let sound = Features(rawValue: 1 << 4)
             /// It says how large pictures may be for it (`bounds`).
             static let bounds = Features(rawValue: 1 << 5)
+            /// It proves its code against the host's code of a moment ago first, and takes `Refusal.replacedCode`.
+            static let replacedCodes = Features(rawValue: 1 << 8)
         }
 
         var version = Self.version
@@ -100,6 +102,11 @@ enum SecureMessage: Hashable, Sendable {
         case forgotten = 6
         /// The code was used, and there is no new one. Hosts before 2026-11-23 say `notTrusted`.
         case usedCode = 7
+        /// The code was replaced a moment ago: the new one is to be typed. Only for viewers that know it (`Features`).
+        case replacedCode = 8
+        /// The person at the host has sent this device away; no code lets it in at present. Hosts before 2026-11-25 say
+        /// `forgotten`, and older viewers read `other`.
+        case sentAway = 9
     }
 
     case hello(Hello)
@@ -336,7 +343,8 @@ extension SecureMessage {
                 return
             }
             self = .room(message)
-        case .meshGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer:
+        case .meshGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer, .meshCode,
+            .meshErrand, .meshQuestion:
             guard let message = try MeshMessage(kind, fields.rest) else {
                 self = .unknown(number)
                 return

@@ -14,15 +14,15 @@ struct Room: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Meets others in a room: everybody may share a screen, and sees the others'.",
         discussion: """
-            `beamroom room study` makes a room of that name, or enters it if somebody on this network is in it. Any one member
-            lets a newcomer in, by the code that it shows or by comparing digits; all others know the newcomer then. Nobody is
+            `beamroom room study` makes a room of that name, or enters it if somebody on this network is in it. A newcomer types
+            the code that all members show, or asks, and any member compares digits; all know the newcomer then. Nobody is
             the server: whoever leaves, the others go on. A room takes 8 people. Who was in a room before comes back without a
             code. Without a name it enters the only room on this network, or else makes one that is named after this machine.
 
             In the window: s shares your screen and ends that, p pauses it, w shows who is here; 1 to 8 or a click shows one
             screen alone, g or Escape all of them; n writes a note, t shows the transcript, c hides captions, i shows
-            statistics, f fills the screen, q leaves. The same keys s, p, w and n are in the terminal, and x to put somebody
-            out.
+            statistics, f fills the screen, q leaves. The same keys s, p, w and n are in the terminal, x to put somebody out,
+            and c to replace the code at all members.
             The exit status is 2 if this device isn't let in or is put out, and 1 if the program couldn't start.
             """.inParagraphs)
 
@@ -39,6 +39,7 @@ struct Room: ParsableCommand {
     @Option(help: ArgumentHelp("Your name in the room. (default: this machine's name)", valueName: "name"))
     var name: String?
     @OptionGroup var code: CodeOptions
+    @OptionGroup var doorCode: DoorCodeOptions
     @Option(
         help:
             "Newcomers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
@@ -166,7 +167,7 @@ struct Room: ParsableCommand {
             TerminalQuestions.Commands(
                 note: { meeting.write(.note($0)) }, pause: { meeting.togglePause() },
                 share: { meeting.toggleShare() }, people: { meeting.listPeople() },
-                putOut: { meeting.askWhomToPutOut() }))
+                putOut: { meeting.askWhomToPutOut() }, newCode: { meeting.renewCode() }))
         prompt.start { connection, accept in meeting.decide(connection, accept: accept) }
         let ticker = EverySecond { meeting.tick() }
         /// Ends what runs, and says how it went. On the thread that it is called on.
@@ -212,12 +213,7 @@ struct Room: ParsableCommand {
         // in.
         let showsCode = console.isTerminal && acceptance != .all
         let hasCode = showsCode || windowOptions != nil && acceptance != .all
-        let hostCode: HostCode =
-            if let given {
-                HostCode(given: given, isRenewed: code.codeFile == nil && hasCode)
-            } else {
-                hasCode ? .random() : .none
-            }
+        let hostCode = doorCode.hostCode(given, isShown: hasCode, isFile: code.codeFile != nil)
         let name = ownName
         let door = HostSession.Configuration(
             acceptance: acceptance, deviceName: name,
@@ -231,7 +227,7 @@ struct Room: ParsableCommand {
             store: store,
             invitation: DoorReporter.Invitation(
                 acceptance: acceptance, isTrustedOnly: false, showsCode: showsCode,
-                hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
+                hasCode: code.code != nil || code.codeFile != nil, service: hostCode.service, codeFile: code.codeFile,
                 allowsUnencrypted: false),
             viewing: { room in
                 RoomViewers.Options(

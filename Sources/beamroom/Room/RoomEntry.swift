@@ -201,6 +201,7 @@ private final class EntryReporter: Sendable {
                 "code-needed",
                 [
                     "name": .string(question.host), "wasWrong": .bool(question.problem == .wrong),
+                    "wasReplaced": .bool(question.problem == .replaced),
                     "mayAsk": .bool(question.mayAsk),
                 ])
         case .session(.waitingForPerson(let name, _)):

@@ -118,7 +118,8 @@ final class RoomMeeting: Sendable {
         let parts = Parts(server: server, viewers: viewers, share: share, words: words)
         state.withLock { $0.parts = parts }
         presence?.connect { [weak self] in self?.handle($0) }
-        showCode(settings.server.door.trust.code.current)
+        // The room says which one, once this device is in it.
+        showCode(nil)
     }
 
     private var parts: Parts? { state.withLock { $0.parts } }
@@ -176,6 +177,8 @@ final class RoomMeeting: Sendable {
 
     func decide(_ connection: ConnectionID, accept: Bool) { server?.decide(connection, accept: accept) }
 
+    func renewCode() { server?.renewCode() }
+
     func listPeople() { people.list() }
 
     /// Puts a member out. Returns why that can't be tried.
@@ -212,7 +215,7 @@ final class RoomMeeting: Sendable {
         for (index, person) in others.enumerated() { context.say("  \(index + 1)  “\(PeerText.name(person.name))”") }
         prompt.ask(
             TerminalQuestions.Question(
-                words: "Put whom out of the room? Type the number; Enter alone puts nobody out."
+                words: "Put whom out of the room? Type the number; Enter alone puts nobody out.", takesEnter: true
             ) { [weak self] line in
                 let digits = line.filter { !$0.isWhitespace }
                 if digits.isEmpty { return .answer {} }
@@ -287,7 +290,7 @@ final class RoomMeeting: Sendable {
                 "refused",
                 "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
                 forgets: true)
-        case .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
+        case .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
         }
     }
 
@@ -344,12 +347,10 @@ final class RoomMeeting: Sendable {
     }
 
     private func sayHowToEnter() {
-        if settings.invitation.showsCode, let code = door.code {
-            context.say("Code to type at a new member: \(code.spaced)")
-        }
+        door.sayCode()
         let keys =
             prompt.takesCommands
-            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, p pauses, ? lists the keys, Ctrl-C ends."
+            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, c makes a new code, p pauses, ? lists the keys, Ctrl-C ends."
             : "Ctrl-C ends."
         switch settings.invitation.acceptance {
         case .ask: context.say("You are asked about newcomers without the code. \(keys)")
@@ -375,7 +376,7 @@ final class RoomMeeting: Sendable {
         default: break
         }
         switch event {
-        case .codeChanged(let code): board.setCode(settings.invitation.acceptance == .all ? nil : code)
+        case .codeChanged(let change): board.setCode(settings.invitation.acceptance == .all ? nil : change.code)
         case .comparisonAsked(_, let visitor) where prompt.takesCommands:
             board.tell("\(visitor) asks to enter. Answer in the terminal.")
         default: break

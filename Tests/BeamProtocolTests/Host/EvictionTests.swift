@@ -28,14 +28,41 @@ struct EvictionTests {
         #expect(isIn(join(&host, 2, device: .made(7))))
         #expect(host.session.guests.map(\.identity) == [.device(.viewer), .device(.made(7))])
         host.handle(.block(.viewer))
-        #expect(refusal(host.takeMessages(1)) == .forgotten)
+        #expect(refusal(host.takeMessages(1)) == .sentAway)
         #expect(host.isClosed(1) && !host.isClosed(2))
         #expect(host.session.guests.map(\.identity) == [.device(.made(7))])
         // The media key is rotated, so that the viewer that was sent away can't open later datagrams.
         #expect(host.takeMessages(2).contains { if case .mediaKey = $0 { true } else { false } })
         let again = join(&host, 3)
-        #expect(!isIn(again) && refusal(again) == .forgotten)
+        #expect(!isIn(again) && refusal(again) == .sentAway)
         #expect(host.events.contains { if case .viewerLeft(_, _, "it was sent away") = $0 { true } else { false } })
+    }
+
+    @Test func aViewerThatIsSentAwayForNowMayComeAgainAfterAMinute() throws {
+        var host = HostBench(.all, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none))
+        #expect(isIn(join(&host, 1)))
+        host.handle(.sendAway(.device(.viewer)))
+        #expect(refusal(host.takeMessages(1)) == .sentAway)
+        #expect(host.isClosed(1) && host.session.guests.isEmpty)
+        let early = join(&host, 2)
+        #expect(!isIn(early) && refusal(early) == .busy)
+        host.advance(by: HostLimits.evictionDuration)
+        #expect(isIn(join(&host, 3)), "it is still paired")
+    }
+
+    /// Where digits can be typed or compared, it is told that it was forgotten, and how it comes in again.
+    @Test func aForgottenViewerIsToldWhetherItCanBePaired() {
+        let known: [DeviceKey: String] = [.viewer: "viewer"]
+        for (acceptance, code, expected) in [
+            (HostSession.Acceptance.all, HostCode.none, SecureMessage.Refusal.sentAway), (.none, .none, .sentAway),
+            (.ask, .none, .forgotten), (.none, .random(), .forgotten),
+        ] {
+            var host = HostBench(acceptance, trust: HostTrust(own: .host, remembered: known, code: code))
+            #expect(isIn(join(&host, 1)))
+            host.handle(.remembered([:]))
+            #expect(refusal(host.takeMessages(1)) == expected)
+            if acceptance == .all { #expect(refusal(join(&host, 2)) == .sentAway) }
+        }
     }
 
     @Test func aViewerThatIsJoiningCanBeSentAway() {
@@ -70,7 +97,7 @@ struct EvictionTests {
         var host = HostBench(.all, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none))
         #expect(isIn(join(&host, 1)))
         host.handle(.remembered([:]))
-        #expect(refusal(host.takeMessages(1)) == .forgotten)
+        #expect(refusal(host.takeMessages(1)) == .sentAway)
         #expect(!isIn(join(&host, 2)))
         #expect(isIn(join(&host, 3, device: .made(7))), "others are still accepted")
         // After pairing again it is known again.
@@ -88,7 +115,7 @@ struct EvictionTests {
         #expect(!isIn(other) && refusal(other) == .busy, "it is told to try again later")
         #expect(isIn(join(&host, 3)), "the same device may join once more")
         host.handle(.remembered([.made(7): "other"]))
-        #expect(refusal(host.takeMessages(3)) == .forgotten, "a device that is no longer in the list is sent away")
+        #expect(refusal(host.takeMessages(3)) == .sentAway, "a device that is no longer in the list is sent away")
         #expect(isIn(join(&host, 4, device: .made(7))))
     }
 

@@ -43,7 +43,9 @@ private struct MeshFuzz {
         input = FuzzInput(bytes)
         let (signing, device) = RoomSigning.simulated(1)
         mesh = Mesh(
-            Mesh.Configuration(own: device, name: "one", signing: signing, sealing: .simulated(1)),
+            Mesh.Configuration(
+                own: device, name: "one", signing: signing, sealing: .simulated(1),
+                code: HostCode(given: PairingCode("482913")!, isRenewed: true)),
             random: SeededGenerator(seed: 1))
         mesh.found("study", now: now)
         for number in 2...3 as ClosedRange<UInt8> {
@@ -83,12 +85,27 @@ private struct MeshFuzz {
         case 0...4: send(.room(fuzz.message(&input, room: room, log: mesh.log)))
         case 5...6: send(.mesh(.statuses((0...input.choice(3)).map { _ in status() })))
         case 7...8: send(.mesh(.statements((0...input.choice(3)).map { _ in statement() })))
-        case 9: send(.mesh(input.chance(128) ? .alive : carried()))
+        case 9:
+            switch input.choice(8) {
+            case 0: send(.mesh(.alive))
+            case 1...2: send(.mesh(carried()))
+            case 3...5: send(.mesh(.code(code())))
+            case 6: send(.mesh(.errand(errand())))
+            default: send(.mesh(.question(question())))
+            }
         case 10: connect(UInt8(1 + input.choice(6)))
         case 11: mesh.closed(MeshLinkID(UInt64(input.choice(Int(link) + 1))), now: now)
         case 12...13: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
         case 14:
-            switch input.choice(5) {
+            switch input.choice(8) {
+            case 5: mesh.codeTried(UInt64(input.choice(4)), now: now)
+            case 6: mesh.codeChecked(UInt64(input.choice(4)), isRight: input.chance(128), now: now)
+            case 7:
+                mesh.questionAsked(
+                    UInt64(input.choice(4)), Visitor(address: .v4(UInt32(input.choice(9))), name: "newcomer"), now: now)
+                _ = mesh.questionAnswered(UInt64(input.choice(4)), accept: input.chance(128), now: now)
+                mesh.answerElsewhere(1 << 63 | UInt64(input.choice(8)), accept: input.chance(128), now: now)
+                if input.chance(64) { mesh.renewCode(now: now) }
             case 0: mesh.dialFailed(.made(UInt8(1 + input.choice(6))), now: now)
             case 1: mesh.appeared(.made(UInt8(1 + input.choice(6))), now: now)
             case 2: try? mesh.putOut(.made(UInt8(1 + input.choice(6))), now: now)
@@ -118,6 +135,35 @@ private struct MeshFuzz {
     }
 
     // MARK: Values
+
+    private mutating func device() -> DeviceKey { .made(UInt8(1 + input.choice(6))) }
+
+    private mutating func number() -> UInt64 { input.chance(32) ? .max : UInt64(input.choice(5)) }
+
+    private mutating func code() -> RoomCode {
+        var code = RoomCode(
+            era: UInt16(input.chance(16) ? 65_535 : input.choice(2)), number: number(),
+            digits: input.chance(32) ? nil : PairingCode(number: UInt64(input.choice(9))),
+            service: RoomCode.Service(rawValue: UInt8(input.choice(3))) ?? .one)
+        code.left = input.chance(64) ? .max : UInt32(input.choice(3))
+        code.wrongTries = input.chance(32) ? .max : UInt8(input.choice(6))
+        code.countedTries = input.chance(32) ? .max : UInt8(input.choice(12))
+        code.pause = input.chance(32) ? .max : UInt32(input.choice(3))
+        return code
+    }
+
+    private mutating func errand() -> CodeErrand {
+        CodeErrand(
+            from: device(), to: device(), hops: UInt8(input.choice(9)), number: number(),
+            what: CodeErrand.What(rawValue: UInt8(input.choice(7))) ?? .renew, value: input.chance(64) ? .max : 1)
+    }
+
+    private mutating func question() -> QuestionErrand {
+        QuestionErrand(
+            from: device(), to: device(), hops: UInt8(input.choice(9)), number: number(),
+            what: QuestionErrand.What(rawValue: UInt8(input.choice(6))) ?? .no, isNamesake: input.chance(64),
+            name: input.chance(128) ? "123456" : "\u{202E}x", address: input.chance(64) ? nil : .v4(7))
+    }
 
     private mutating func carried() -> MeshMessage {
         let message = MeshMessage.Carried(

@@ -15,6 +15,9 @@ struct MeshSimulation {
         var isFrozen = false
         /// What it was told to close its links for.
         var refusals: [MeshRefusal] = []
+        var questions: [RoomQuestion] = []
+        /// What its door was told about newcomers' proofs, by number; nil: it may be checked.
+        var verdicts: [(number: UInt64, pause: Duration?)] = []
         /// Something has happened to it.
         var isTouched = true
 
@@ -49,6 +52,8 @@ struct MeshSimulation {
     var random: SeededGenerator
     /// One of so many messages is late, because a segment was lost; 0: none is.
     var lossOneIn: UInt64 = 20
+    /// What each program makes if the room has no code.
+    var code = HostCode.none
     /// Changes a message on its way; nil as the result: it isn't delivered.
     var tamper: ((SecureMessage, _ from: Int, _ to: Int) -> SecureMessage?)?
     private var connections: [Connection] = []
@@ -74,7 +79,7 @@ struct MeshSimulation {
         let (signing, device) = RoomSigning.simulated(number)
         var mesh = Mesh(
             Mesh.Configuration(
-                own: device, name: "member \(number)", signing: signing, sealing: .simulated(number)),
+                own: device, name: "member \(number)", signing: signing, sealing: .simulated(number), code: code),
             random: SeededGenerator(seed: random.next()))
         mesh.setAddresses([NetworkAddress(ip: .v4(0x0A00_0000 + UInt32(number)), port: 52345)], now: now)
         return mesh
@@ -299,6 +304,8 @@ struct MeshSimulation {
                     close(link.value, by: index)
                 case .event(let event): members[index].events.append(event)
                 case .carried: break
+                case .question(let question): members[index].questions.append(question)
+                case .codeVerdict(let number, let pause): members[index].verdicts.append((number, pause))
                 case .dial(let device):
                     guard let to = members.firstIndex(where: { DeviceKey.made($0.number) == device }),
                         members[to].isAlive

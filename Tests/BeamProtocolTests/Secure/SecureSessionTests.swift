@@ -36,7 +36,7 @@ struct SecureSessionTests {
         #expect(simulation.viewer.decoder.decoded > 20)
         #expect(Self.pairedKeys(simulation) == [.viewer])
         let codes = simulation.hostEvents.compactMap { entry -> PairingCode? in
-            if case .codeChanged(let code) = entry.event { code } else { nil }
+            if case .codeChanged(let change) = entry.event { change.code } else { nil }
         }
         #expect(codes.count == 1 && codes[0] != Self.code)
         let hosts = simulation.viewer.events.compactMap { entry -> DeviceKey? in
@@ -235,7 +235,8 @@ struct SecureSessionTests {
         simulation.handleAtHost(.remembered([.viewer: "one"]))
         simulation.drive(for: .seconds(5))
         #expect(
-            simulation.viewers[1].events.last?.event == .refused(.forgotten(says: "This viewer was forgotten here")))
+            simulation.viewers[1].events.last?.event
+                == .refused(.sentAway(says: "This viewer was sent away, and nobody is asked to let it in again")))
         #expect(simulation.viewers[1].decoder.decoded - before[1] <= 1)
         // The other viewer isn't disturbed.
         #expect(simulation.viewers[0].decoder.decoded - before[0] > 140)

@@ -81,15 +81,26 @@ struct DeviceNameTests {
         #expect(!DeviceNames.isVariant("eve", of: "desk", .made(1)))
     }
 
-    /// A host that this machine knows as “eve” is found under another name.
-    @Test func aKnownHostUnderAnotherNameIsRefused() {
+    /// A host that this machine knows as “eve” is found under another name: its key says who it is.
+    @Test func aKnownHostUnderAnotherNameIsWatchedAndNamed() {
         var configuration = ViewerSession.Configuration.secure(knows: true)
         configuration.trust.known = [.host: "eve"]
         configuration.trust.chosenName = "desk"
         var viewer = ViewerBench(configuration)
         viewer.handle(.controlSecured(.host))
-        #expect(viewer.events.contains(.refused(.renamed(name: "desk", known: "eve"))))
-        #expect(viewer.takeMessages().isEmpty)
+        #expect(!viewer.takeMessages().isEmpty)
+        let nonce = [UInt8](repeating: 1, count: PairingContext.nonceLength)
+        viewer.say(.welcome(SecureMessage.Welcome(isTrusted: true, methods: [], nonce: nonce, name: "desk")))
+        #expect(viewer.events.contains(.hostCallsItself("desk", known: "eve", wasChosen: true)))
+        // The name belongs to another known host.
+        configuration.trust.known[.made(9)] = "desk"
+        configuration.trust.required = [.made(9)]
+        var refusing = ViewerBench(configuration)
+        refusing.handle(.controlSecured(.host))
+        let other = ViewerRefusal.OtherKey(key: .host, expected: ["desk"], place: .name)
+        #expect(refusing.events.contains(.refused(.otherKey(other))))
+        #expect(refusing.takeMessages().isEmpty)
+        configuration.trust.required = nil
         // Discovery appends numbers to equal names.
         for name in ["EVE", "eve #2", "eve"] {
             configuration.trust.chosenName = name
@@ -116,7 +127,7 @@ struct DeviceNameTests {
         let welcome = SecureMessage.Welcome(
             isTrusted: true, methods: [], nonce: [UInt8](repeating: 5, count: 32), name: "bank\u{202E}")
         viewer.say(.welcome(welcome))
-        #expect(viewer.events.last == .hostCallsItself("bank", known: "host"))
+        #expect(viewer.events.last == .hostCallsItself("bank", known: "host", wasChosen: false))
         var random = SeededGenerator(seed: 1)
         let key = SealingKey(number: 1, random: &random)
         viewer.say(

@@ -16,6 +16,8 @@ struct HostConnection: Sendable {
     var isAsking = false
     /// The person has declined.
     var isDeclined = false
+    /// A viewer's proof of the code, which may not be checked yet.
+    var heldProof: [UInt8]?
     var messages = MessageRate()
 
     init(from address: IPAddress) { self.address = address }

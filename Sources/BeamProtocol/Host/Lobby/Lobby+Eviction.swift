@@ -6,9 +6,9 @@ extension Lobby {
 
     /// Why a device is refused even if it is paired or has a valid code; nil if it isn't.
     mutating func blockReason(of device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
-        if blocked.devices.contains(device) { return (.forgotten, Self.blockedText) }
-        if let end = blocked.evicted[device] {
-            if end > now { return (.busy, "This viewer was sent away a moment ago, because it exceeded a limit") }
+        if blocked.devices.contains(device) { return (.sentAway, Self.blockedText) }
+        if let eviction = blocked.evicted[device] {
+            if eviction.end > now { return (.busy, eviction.reason) }
             blocked.evicted[device] = nil
         }
         // The list of paired devices can't be read, and the unreadable change may have removed this device. So it isn't
@@ -21,11 +21,34 @@ extension Lobby {
         return nil
     }
 
+    /// A device that was forgotten here can be paired anew, if there is a code or a person. Otherwise it was sent away.
+    var forgottenRefusal: (SecureMessage.Refusal, reason: String) {
+        let canBePaired = trust.takesNewViewers && (code.current != nil || configuration.acceptance == .ask)
+        return canBePaired
+            ? (.forgotten, "This viewer was forgotten here")
+            : (.sentAway, "This viewer was sent away, and nobody is asked to let it in again")
+    }
+
     /// The person at the host blocks this device until the host ends.
     mutating func block(_ device: DeviceKey, now: MediaTime) {
         blocked.devices.insert(device)
         book.remove(device)
-        evict(device, message: Self.blockedText, reason: "it was sent away", now: now)
+        evict(device, .sentAway, message: Self.blockedText, reason: "it was sent away", now: now)
+    }
+
+    /// The person at the host sends this viewer away for now: it may come again after `HostLimits.evictionDuration`.
+    mutating func sendAway(_ viewer: Guest.Identity, now: MediaTime) {
+        switch viewer {
+        case .device(let device):
+            keepOut(device, reason: "This viewer was sent away a moment ago", now: now)
+            evict(
+                device, .sentAway, message: "This viewer was sent away for now. It may watch again in a minute",
+                reason: "it was sent away for now", now: now)
+        case .address(let address):
+            for viewer in members where !viewer.peer.isSecure && viewer.address == address {
+                left(viewer.id, reason: "it was sent away for now", now: now)
+            }
+        }
     }
 
     /// The same for version 1 viewers, which have no key: blocks their address.
@@ -44,33 +67,40 @@ extension Lobby {
     /// `HostLimits.evictionDuration`.
     mutating func evict(_ id: ViewerID, reason: String, now: MediaTime) {
         guard let index = index(of: id) else { return }
-        if let device = members[index].peer.device { keepOut(device, now: now) }
+        if let device = members[index].peer.device {
+            keepOut(device, reason: Self.exceededText, now: now)
+        }
         if let control = members[index].control, members[index].peer.isSecure {
             send(.refused(.other, "This viewer was sent away: \(reason)"), to: control)
         }
         left(id, reason: "it was sent away: \(reason)", now: now)
     }
 
-    /// Refuses the device for a while.
-    mutating func keepOut(_ device: DeviceKey, now: MediaTime) {
+    static let exceededText = "This viewer was sent away a moment ago, because it exceeded a limit"
+
+    /// Refuses the device for a while, with this reason.
+    mutating func keepOut(_ device: DeviceKey, reason: String, now: MediaTime) {
         if blocked.evicted.count >= HostLimits.rememberedEvictions,
-            let first = blocked.evicted.min(by: { $0.value < $1.value })
+            let first = blocked.evicted.min(by: { $0.value.end < $1.value.end })
         {
             blocked.evicted[first.key] = nil
         }
-        blocked.evicted[device] = now + HostLimits.evictionDuration
+        blocked.evicted[device] = BlockedPeers.Eviction(end: now + HostLimits.evictionDuration, reason: reason)
     }
 
     /// Closes all sessions and connections of a device. Removing a viewer rotates the media key.
-    mutating func evict(_ device: DeviceKey, message: String, reason: String, now: MediaTime) {
+    mutating func evict(
+        _ device: DeviceKey, _ refusal: SecureMessage.Refusal, message: String, reason: String,
+        now: MediaTime
+    ) {
         for viewer in members where viewer.peer.device == device {
-            if let control = viewer.control { send(.refused(.forgotten, message), to: control) }
+            if let control = viewer.control { send(.refused(refusal, message), to: control) }
             left(viewer.id, reason: reason, now: now)
         }
         // Connections that haven't joined yet.
         for (id, connection) in connections {
             guard case .version2(let dialog) = connection.dialog, dialog.device == device else { continue }
-            refuseViewer(id, .forgotten, reason: message, now: now)
+            refuseViewer(id, refusal, reason: message, now: now)
         }
     }
 
@@ -106,8 +136,14 @@ public struct Guest: Sendable, Hashable {
 struct BlockedPeers: Sendable {
     var devices: Set<DeviceKey> = []
     var addresses: Set<IPAddress> = []
-    /// Devices that exceeded a limit, and until when they are refused.
-    var evicted: [DeviceKey: MediaTime] = [:]
+    struct Eviction: Sendable {
+        var end: MediaTime
+        /// What the device is told.
+        var reason: String
+    }
+
+    /// Devices that exceeded a limit, or were sent away for now.
+    var evicted: [DeviceKey: Eviction] = [:]
     /// Devices that were removed from the list of paired devices. They may be paired again.
     var forgotten: Set<DeviceKey> = []
 }

@@ -26,8 +26,7 @@ extension Lobby {
         case .none: break
         case .greet(let hello): greet(hello, dialog, on: id, now: now)
         case .beginCode(let share): beginCode(share, on: id, now: now)
-        case .provedCode(let confirmation): codeProved(confirmation, on: id, now: now)
-        case .wrongCode: codeWrong(id, now: now)
+        case .checkCode(let confirmation): check(confirmation, on: id, now: now)
         case .requestComparison: requestComparison(id, now: now)
         case .compare(let digits): revealed(digits, on: id, now: now)
         case .join: join(id, now: now)
@@ -64,6 +63,10 @@ extension Lobby {
         if !isTrusted, let closedToNew { return refuseViewer(id, .other, reason: closedToNew, now: now) }
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
+            if trust.takesNewViewers, blocked.forgotten.contains(dialog.device), configuration.acceptance == .all {
+                let (refusal, reason) = forgottenRefusal
+                return refuseViewer(id, refusal, reason: reason, now: now)
+            }
             return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         send(
@@ -95,19 +98,38 @@ extension Lobby {
 
     // MARK: A typed code
 
+    /// A viewer begins to prove that it knows the code.
+    ///
+    /// If the code was replaced a moment ago, the viewer's proof is compared with the one before first. That tests
+    /// nothing of the present one, so it isn't a try. The viewer's share stays the same for both: whoever makes it has
+    /// made it for one code, and can't prove another with it.
     private mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
-        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+        guard case .version2(let dialog) = connections[id]?.dialog else { return }
         guard trust.takesNewViewers, closedToNew == nil, let current = code.current else {
             return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
-        if case .wait(let pause) = codeGuard.begin(now: now) {
-            send(.codeWait(UInt32(clamping: pause.inNanoseconds / 1_000_000)), to: id)
-            return refuseConnection(id, reason: "too many wrong codes were typed", now: now)
+        if let pause = codeGuard.pause(now: now) { return postponeCode(id, by: pause, now: now) }
+        if dialog.features.contains(.replacedCodes), let previous = code.takePrevious(now: now) {
+            prove(previous, isPrevious: true, share, on: id, now: now)
+        } else {
+            prove(current, isPrevious: false, share, on: id, now: now)
         }
+    }
+
+    private mutating func postponeCode(_ id: ConnectionID, by pause: Duration, now: MediaTime) {
+        send(.codeWait(UInt32(clamping: pause.inNanoseconds / 1_000_000)), to: id)
+        refuseConnection(id, reason: "too many wrong codes were typed", now: now)
+    }
+
+    /// Sends the host's share for this code.
+    private mutating func prove(
+        _ code: PairingCode, isPrevious: Bool, _ share: [UInt8], on id: ConnectionID, now: MediaTime
+    ) {
+        guard case .version2(var dialog) = connections[id]?.dialog else { return }
         do throws(PairingFailure) {
             let pace = try CPaceHost(
-                code: current, context: dialog.context(host: trust.own, name: name), viewerShare: share)
-            dialog.provesCode(pace)
+                code: code, context: dialog.context(host: trust.own, name: name), viewerShare: share)
+            dialog.provesCode(SecureDialog.CodeProof(pace: pace, isPrevious: isPrevious))
             connections[id]?.dialog = .version2(dialog)
             send(.codeShare(pace.share), to: id)
         } catch {
@@ -115,38 +137,91 @@ extension Lobby {
         }
     }
 
-    private mutating func codeProved(_ confirmation: [UInt8], on id: ConnectionID, now: MediaTime) {
-        // A code is replaced after one success. If another viewer was paired with it meanwhile, `withdrawProofs` has
-        // closed this connection.
-        guard case .version2(let dialog) = connections[id]?.dialog else { return }
-        codeGuard.succeeded()
-        code.used(random: &random)
-        emit(.codeChanged(code.current))
-        withdrawProofs(but: id, now: now)
-        send(.codeConfirm(confirmation), to: id)
-        paired(dialog, on: id)
+    /// Checks a viewer's proof: here, and only here, something is learnt of the code that was typed.
+    private mutating func check(_ confirmation: [UInt8], on id: ConnectionID, now: MediaTime) {
+        guard case .version2(let dialog) = connections[id]?.dialog, let proof = dialog.codeProof else { return }
+        if proof.isPrevious {
+            guard proof.pace.answer(to: confirmation) == nil else { return codeReplaced(id, now: now) }
+            guard let current = code.current else {
+                return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
+            }
+            return prove(current, isPrevious: false, proof.pace.viewerShare, on: id, now: now)
+        }
+        if code.service == .room {
+            guard connections[id]?.heldProof == nil else {
+                return refuseConnection(id, reason: "it sent a message out of turn", now: now)
+            }
+            connections[id]?.heldProof = confirmation
+            return emit(.codeTried(id))
+        }
+        // Others' wrong codes since the viewer began.
+        if let pause = codeGuard.pause(now: now) { return postponeCode(id, by: pause, now: now) }
+        guard let answer = proof.pace.answer(to: confirmation) else { return codeWrong(id, now: now) }
+        proved(answer, on: id, now: now)
     }
 
-    /// Refuses the viewers that are proving a code that was just replaced.
+    /// The room of equals allows to check the proof, or doesn't for so long.
+    mutating func codeVerdict(_ id: ConnectionID, pause: Duration?, now: MediaTime) {
+        guard let connection = connections[id], case .version2(let dialog) = connection.dialog,
+            let confirmation = connection.heldProof, let proof = dialog.codeProof
+        else { return emit(.codeChecked(id, isRight: nil)) }
+        connections[id]?.heldProof = nil
+        if let pause {
+            emit(.codeChecked(id, isRight: nil))
+            return postponeCode(id, by: pause, now: now)
+        }
+        let answer = proof.pace.answer(to: confirmation)
+        emit(.codeChecked(id, isRight: answer != nil))
+        if let answer { proved(answer, on: id, now: now) } else { codeWrong(id, now: now) }
+    }
+
+    private mutating func proved(_ answer: [UInt8], on id: ConnectionID, now: MediaTime) {
+        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+        dialog.accepted()
+        connections[id]?.dialog = .version2(dialog)
+        if code.used(random: &random, now: now) { codeChanged(.used, but: id, now: now) }
+        send(.codeConfirm(answer), to: id)
+        paired(dialog, on: id, byCode: true)
+    }
+
+    /// Refuses the viewers that are proving a code that was just replaced. Nothing of what they typed was looked at.
     mutating func withdrawProofs(but id: ConnectionID?, now: MediaTime) {
         for (other, connection) in connections where other != id {
-            guard case .version2(let dialog) = connection.dialog, dialog.isProvingCode else { continue }
-            refuseViewer(
-                other, .wrongCode,
-                reason: id == nil
-                    ? "The code has just changed. Type the new one" : "That code has just let in somebody else",
-                now: now)
+            guard case .version2(let dialog) = connection.dialog, dialog.codeProof != nil else { continue }
+            codeReplaced(other, now: now)
         }
     }
 
+    /// The viewer's person has typed a code that isn't shown any more: that isn't a wrong try.
+    private mutating func codeReplaced(_ id: ConnectionID, now: MediaTime) {
+        guard case .version2(let dialog) = connections[id]?.dialog else { return }
+        let takesOne = if case .one = code.service { true } else { false }
+        let reason = takesOne ? "That code has just let in somebody else" : "That code was replaced a moment ago"
+        refuseViewer(
+            id, dialog.features.contains(.replacedCodes) ? .replacedCode : .wrongCode,
+            reason: code.current == nil ? reason : "\(reason). Type the one that is shown now", now: now)
+    }
+
     private mutating func codeWrong(_ id: ConnectionID, now: MediaTime) {
+        // Of a room's code the room counts.
+        if code.service != .room { codeGuard.failed(now: now) }
+        let isReplaced = code.failed()
         emit(.wrongCode(from: visitor(id), pause: codeGuard.pause(now: now)))
         // Which code was typed isn't known: nothing of it is sent.
-        refuseViewer(
-            id, .wrongCode,
-            reason: code.hasBeenReplaced
-                ? "That isn't the code. A code lets in one viewer: type the one that the host shows now"
-                : "That isn't the code", now: now)
+        let hint =
+            switch code.service {
+            case .one where code.hasBeenReplaced: ". A code lets in one viewer: type the one that the host shows now"
+            case .everybody where code.wasReplaced(now: now), .room where code.wasReplaced(now: now):
+                ". Type the one that the host shows now"
+            default: ""
+            }
+        refuseViewer(id, .wrongCode, reason: "That isn't the code\(hint)", now: now)
+        if isReplaced { renewCode(.wrongTries, now: now) }
+    }
+
+    /// The code that has just let in somebody lets in others, too.
+    private var codeStillServes: Bool {
+        if case .one = code.service { false } else { true }
     }
 
     // MARK: Compared digits
@@ -199,13 +274,14 @@ extension Lobby {
         dialog.accepted()
         connections[id]?.dialog = .version2(dialog)
         deadlines.set(.unadmitted(id), at: now + HostLimits.admissionTimeout)
-        paired(dialog, on: id)
+        paired(dialog, on: id, byCode: false)
     }
 
-    private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
+    private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID, byCode: Bool) {
         let name = book.pair(dialog.device, name: PeerText.name(dialog.name))
         ledger.identified(id)
         send(.paired(isRemembered: trust.remembersNewViewers), to: id)
+        if byCode { emit(.codeServed(to: visitor(id), isStillValid: codeStillServes)) }
         emit(.devicePaired(dialog.device, name: name, isToBeRemembered: trust.remembersNewViewers))
     }
 
@@ -223,7 +299,7 @@ extension Lobby {
             $0.peer.device == dialog.device && $0.peer.instance == dialog.instance
         }
         guard known != nil || admissions.allows(dialog.device, now: now) else {
-            keepOut(dialog.device, now: now)
+            keepOut(dialog.device, reason: Self.exceededText, now: now)
             return refuseViewer(id, .busy, reason: "This viewer has connected too often within a short time", now: now)
         }
         let peer = Member.Peer.version2(
@@ -306,7 +382,8 @@ extension Lobby {
     mutating func rememberedChanged(_ devices: [DeviceKey: String], now: MediaTime) {
         for device in book.update(devices) {
             blocked.forgotten.insert(device)
-            evict(device, message: "This viewer was forgotten here", reason: "it was forgotten", now: now)
+            let (refusal, message) = forgottenRefusal
+            evict(device, refusal, message: message, reason: "it was forgotten", now: now)
         }
     }
 }

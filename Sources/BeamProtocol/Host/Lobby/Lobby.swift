@@ -35,6 +35,8 @@ struct Lobby: Sendable {
         case unadmitted(ConnectionID)
         case heartbeat(ConnectionID)
         case questions
+        /// The code's time is over.
+        case code
         /// Refused connections are reported as a sum.
         case refusals
     }
@@ -60,6 +62,7 @@ struct Lobby: Sendable {
     var admissions = AdmissionLog()
     var code: HostCode
     var codeGuard = CodeGuard()
+    private var hasBegun = false
     var comparisonGuard = ComparisonGuard()
     /// Announced to the viewers.
     var mediaPort: UInt16?
@@ -81,6 +84,14 @@ struct Lobby: Sendable {
         code = configuration.trust.code
     }
 
+    /// The first time: from now on the code's time runs.
+    mutating func begin(now: MediaTime) {
+        guard !hasBegun else { return }
+        hasBegun = true
+        code.begin(now: now)
+        armCode()
+    }
+
     mutating func deadlineReached(_ purpose: Purpose, now: MediaTime) {
         switch purpose {
         case .unadmitted(let id): unadmittedTimedOut(id, now: now)
@@ -88,16 +99,49 @@ struct Lobby: Sendable {
         case .questions:
             for id in questions.expire(now: now) { emit(.askWithdrawn(id)) }
             armQuestions()
+        case .code: renewCode(.time, now: now)
         case .refusals:
             sumUpRefusals(now: now)
         }
     }
 
-    /// Replaces the code.
-    mutating func replaceCode(_ next: PairingCode, now: MediaTime) {
-        code.replace(next)
+    /// Replaces the code by a given one.
+    mutating func giveCode(_ next: PairingCode, now: MediaTime) {
+        code.give(next, now: now)
+        codeChanged(.given, but: nil, now: now)
+    }
+
+    /// Replaces the code by a random one.
+    mutating func renewCode(_ reason: CodeChange.Reason, now: MediaTime) {
+        guard code.current != nil else { return }
+        code.renew(random: &random, now: now)
+        codeChanged(reason, but: nil, now: now)
+    }
+
+    /// The code is another one. `id` has just been let in by the one before.
+    mutating func codeChanged(_ reason: CodeChange.Reason, but id: ConnectionID?, now: MediaTime) {
+        withdrawProofs(but: id, now: now)
+        armCode()
+        emit(
+            .codeChanged(
+                CodeChange(
+                    code: code.current, service: code.service, reason: reason, left: code.expiry.map { $0 - now })))
+    }
+
+    /// The room of equals has another code, or has counted wrong tries.
+    mutating func roomCode(_ state: RoomCodeState, now: MediaTime) {
+        codeGuard.learn(wrongTries: state.wrongTries, pause: state.pause ?? .zero, now: now)
+        guard state.code != code.current else { return }
+        code.give(state.code, now: now)
         withdrawProofs(but: nil, now: now)
-        emit(.codeChanged(code.current))
+        emit(
+            .codeChanged(
+                CodeChange(
+                    code: state.code, service: state.service, reason: state.reason ?? .byMember, left: state.left)))
+    }
+
+    private mutating func armCode() {
+        if let expiry = code.expiry { deadlines.set(.code, at: expiry) } else { deadlines.cancel(.code) }
     }
 
     /// Tells all viewers, and closes all connections.

@@ -5,7 +5,7 @@ struct SecureDialog: Sendable {
     private enum State: Sendable {
         case connected
         case greeted
-        case provingCode(CPaceHost)
+        case provingCode(CodeProof)
         /// The viewer has committed to its nonce; the person is being asked whether to compare digits.
         case requesting(commitment: [UInt8])
         /// The person has agreed; the viewer has to reveal its nonce.
@@ -21,9 +21,8 @@ struct SecureDialog: Sendable {
         case greet(SecureMessage.Hello)
         /// The viewer begins to prove that it knows the code, with CPace's first message.
         case beginCode(share: [UInt8])
-        /// The viewer knows the code; `confirmation` is the host's proof.
-        case provedCode(confirmation: [UInt8])
-        case wrongCode
+        /// The viewer's proof is to be checked with `codeProof`.
+        case checkCode(confirmation: [UInt8])
         /// The viewer asks to compare digits.
         case requestComparison
         /// The digits that both ends show.
@@ -31,6 +30,13 @@ struct SecureDialog: Sendable {
         case join
         case bye
         case refuse(reason: String)
+    }
+
+    /// What the viewer's proof of a code is compared with.
+    struct CodeProof: Sendable {
+        let pace: CPaceHost
+        /// It is the code that was replaced a moment ago.
+        let isPrevious: Bool
     }
 
     /// The state of a comparison of digits.
@@ -58,8 +64,9 @@ struct SecureDialog: Sendable {
         nonce = (0..<PairingContext.nonceLength).map { _ in .random(in: 0...255, using: &random) }
     }
 
-    var isProvingCode: Bool {
-        if case .provingCode = state { true } else { false }
+    /// Nil: the viewer isn't proving a code.
+    var codeProof: CodeProof? {
+        if case .provingCode(let proof) = state { proof } else { nil }
     }
 
     var isRevealing: Bool {
@@ -106,10 +113,8 @@ struct SecureDialog: Sendable {
             return .greet(hello)
         case (.greeted, .codeShare(let share)):
             return .beginCode(share: share)
-        case (.provingCode(let pace), .codeConfirm(let confirmation)):
-            guard let answer = pace.answer(to: confirmation) else { return .wrongCode }
-            state = .paired
-            return .provedCode(confirmation: answer)
+        case (.provingCode, .codeConfirm(let confirmation)):
+            return .checkCode(confirmation: confirmation)
         case (.greeted, .compareCommit(let commitment)):
             state = .requesting(commitment: commitment)
             return .requestComparison
@@ -131,7 +136,7 @@ struct SecureDialog: Sendable {
     // MARK: Decisions of the host
 
     /// The host answers the viewer's CPace share.
-    mutating func provesCode(_ pace: CPaceHost) { state = .provingCode(pace) }
+    mutating func provesCode(_ proof: CodeProof) { state = .provingCode(proof) }
 
     /// The person has agreed to compare. Returns the message that the host sends now; nil if the viewer hasn't asked
     /// for it.
@@ -145,6 +150,6 @@ struct SecureDialog: Sendable {
         return .compareNonce(comparison.nonce, digits: UInt8(length.rawValue))
     }
 
-    /// The person has found that both screens show the same digits.
+    /// The viewer has proved the code, or the person has found that both screens show the same digits.
     mutating func accepted() { state = .paired }
 }
