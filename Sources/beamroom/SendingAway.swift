@@ -93,6 +93,13 @@ final class SendingAway: Sendable {
         let shown = PeerText.name(text)
         var found = viewers.filter { DeviceNames.areSame($0.shownName, text) }
         if found.isEmpty {
+            // `lab` for “lab (3f2a)”, as one of two of that name is called.
+            found = viewers.filter { viewer in
+                guard case .device(let key) = viewer.identity else { return false }
+                return DeviceNames.isVariant(viewer.shownName, of: text, key)
+            }
+        }
+        if found.isEmpty {
             let digits = text.lowercased().filter { !$0.isWhitespace }
             found = viewers.filter { viewer in
                 switch viewer.identity {

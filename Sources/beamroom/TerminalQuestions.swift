@@ -63,6 +63,14 @@ final class TerminalQuestions: Sendable {
             }
         }
 
+        /// What is to be finished before a question.
+        var name: String {
+            switch self {
+            case .note: "note"
+            case .kick: "command"
+            }
+        }
+
         var hint: String {
             switch self {
             case .note: "Enter sends the note, Esc drops it."
@@ -269,13 +277,15 @@ final class TerminalQuestions: Sendable {
 
     /// A question came while a note is being written: what is typed belongs to the note.
     private func holdForNote() {
-        let summary = state.withLock { state -> String? in
-            guard state.isWriting, let question = state.question, state.held != state.shown + 1 else { return nil }
+        let held = state.withLock { state -> (summary: String, writing: Writing)? in
+            guard let writing = state.writing, let question = state.question, state.held != state.shown + 1 else {
+                return nil
+            }
             state.held = state.shown + 1
-            return question.summary ?? "There is a question to answer."
+            return (question.summary ?? "There is a question to answer.", writing)
         }
-        guard let summary else { return }
-        console.say(summary + " Finish the line first: Enter sends it, and Escape drops it.")
+        guard let held else { return }
+        console.say("\(held.summary) Finish the \(held.writing.name) first: Enter sends it, and Escape drops it.")
     }
 
     // MARK: Showing

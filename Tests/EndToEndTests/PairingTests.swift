@@ -143,7 +143,7 @@ extension EndToEnd {
             defer { other.end() }
             try other.waitFor("first-frame")
             let next = try host.newCode(after: code)
-            #expect(host.events("code-changed").last?.string("why") == "asked")
+            #expect(try host.waitFor("code-changed").string("why") == "asked")
             let late = try Program.watch([ports.target, "--code", code])
             defer { late.end() }
             #expect(try late.waitForEnd() == .exited(2))
