@@ -234,6 +234,7 @@ import Glibc
                 canvas: canvas, background: .plain, pictures: grid.pictures(gridSetting, dimming: dimming),
                 layers: hadFonts ? grid.layers(gridSetting) + panels.layers(setting) : [])
         }
+        panels.pictureName = focus.source.flatMap { id in grid.sources.first { $0.id == id }?.name }
         let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: picture != nil)
         let shown = picture.map { picture in
             ScenePicture(

@@ -75,6 +75,30 @@ public struct WindowNotice: Hashable, Sendable {
     }
 }
 
+/// A question that the person answers with a key, while everything else goes on.
+public struct WindowAsk: Hashable, Sendable {
+    /// Another question has another number. One that has just appeared can't be answered for a second: a key that was
+    /// meant for something else doesn't answer it.
+    public var id: Int
+    /// The question, and which keys answer it.
+    public var text: String
+    /// Digits to compare with another screen's, shown in the window's middle with the question; nil: the question is at
+    /// the window's edge.
+    public var code: String?
+    /// More about it, below the digits.
+    public var detail: String?
+    /// `y` and `n` answer it, as Enter and Escape do.
+    public var takesLetters: Bool
+
+    public init(id: Int, text: String, code: String? = nil, detail: String? = nil, takesLetters: Bool = true) {
+        self.id = id
+        self.text = text
+        self.code = code
+        self.detail = detail
+        self.takesLetters = takesLetters
+    }
+}
+
 /// A caption or a note over the picture's lower edge.
 public struct WindowCaption: Hashable, Sendable {
     public var text: String

@@ -96,6 +96,8 @@ public enum WindowEvent: Hashable, Sendable {
     case offerTaken
     /// The person pressed Escape, and there was nothing in the window to close or to leave.
     case escaped
+    /// The person has answered the question with this number (`setAsk`): with yes, or with no.
+    case answered(ask: Int, yes: Bool)
     /// Another source is in focus, or the grid has come or gone (see `VideoWindow.focus`).
     case focusChanged
     /// The window's inner size in pixels has changed.

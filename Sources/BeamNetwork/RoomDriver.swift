@@ -46,6 +46,8 @@ final class RoomDriver {
     var links: [MeshLinkID: Link] = [:]
     private var dialers: [DeviceKey: ControlDialer] = [:]
     private var entrance: Entrance?
+    /// See `RoomServer.setAcquaintances`.
+    var acquaintances: [DeviceKey: String] = [:]
     /// Peers of the door's connections.
     private var visitors: [ConnectionID: ControlListener.Peer] = [:]
     /// What is shared from here: this machine's screen, and what others share, for those who can't reach them.
@@ -267,6 +269,20 @@ final class RoomDriver {
         pump()
     }
 
+    /// Vouches for a device that is known already, before the door asks it for anything.
+    private func admitAcquaintance(_ peer: ControlListener.Peer) {
+        guard let name = acquaintances[peer.device], !session.members.isEmpty, !session.belongs(peer.device),
+            !session.isFull, !isShuttingDown
+        else { return }
+        do throws(MeshRefusal) {
+            try session.admit(publicKey: peer.publicKey, name: name, now: .now)
+        } catch {
+            // The door asks as it asks everybody.
+            return
+        }
+        pump()
+    }
+
     /// Tells the door and those who share who belongs to the room.
     private func passOnMembers() {
         let now = session.members.filter { $0.key != identity.deviceKey }
@@ -332,6 +348,7 @@ final class RoomDriver {
         guard peer.speaksRoom else {
             visitors = visitors.filter { listener?.remoteAddress(of: $0.key) != nil }
             visitors[id] = peer
+            admitAcquaintance(peer)
             return door.handle(.connectionSecured(id, peer.device))
         }
         // It isn't a viewer's connection: the door doesn't count it any more.

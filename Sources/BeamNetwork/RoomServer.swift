@@ -112,6 +112,10 @@ public final class RoomServer: Sendable {
     /// Replaces it by a random one, if there is one.
     public func renewCode() { handle.perform { $0.handle(.renewCode) } }
 
+    /// Sets who is let in without a code or a question as long as this is set, and under which names: devices whose keys
+    /// this machine knows. They have to prove their keys like everybody.
+    public func setAcquaintances(_ devices: [DeviceKey: String]) { handle.perform { $0.acquaintances = devices } }
+
     /// Puts a member out that came after this one. `onResult` gets nil, or why it wasn't; on the event loop.
     public func putOut(_ device: DeviceKey, onResult: @escaping @Sendable (MeshRefusal?) -> Void) {
         handle.perform { onResult($0.putOut(device)) }

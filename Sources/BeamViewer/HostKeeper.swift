@@ -50,7 +50,8 @@ final class HostKeeper: Sendable {
         }
         return ViewerTrust(
             own: identity.deviceKey, name: options.deviceName, instance: .random(in: 0...UInt64.max),
-            known: Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
+            known: Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 })
+                .merging(options.acquaintances) { host, _ in host },
             required: required.isEmpty ? nil : required, chosenName: choice.isDiscovered ? choice.name : nil,
             chosenAddress: chosenAddress, pairs: options.pairs, remembersNewHosts: options.remembersNewHosts)
     }
@@ -113,13 +114,16 @@ final class HostKeeper: Sendable {
     /// While the store can't be read, known hosts stay known: a person is here to read the warning, and a forgotten
     /// host learns only that this machine connects.
     func watch(
-        _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void, onWarning: @escaping @Sendable (String) -> Void
+        besides acquaintances: [DeviceKey: String], _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void,
+        onWarning: @escaping @Sendable (String) -> Void
     ) throws -> TrustWatch {
         try store.watchDevices { result in
             switch result {
             case .success(let devices):
                 let hosts = devices.filter { $0.roles.contains(.host) }
-                onChange(Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+                onChange(
+                    Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 })
+                        .merging(acquaintances) { host, _ in host })
             case .failure(let error):
                 onWarning("A host that was forgotten just now may still be watched. \(error)")
             }

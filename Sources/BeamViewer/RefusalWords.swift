@@ -75,6 +75,23 @@ extension ViewerRefusal {
         }
     }
 
+    /// The words for a newcomer whom a room doesn't let in.
+    ///
+    /// - Parameter room: its name in quotation marks, or `the room`.
+    func wordsOfRoom(_ room: String) -> ViewerAnnouncement {
+        let again = "To ask again, start `beamroom room` anew."
+        let (headline, detail) =
+            switch self {
+            case .declined:
+                ("You weren't let into \(room)", "\(again) With the code that its screens show, nobody is asked.")
+            case .forgotten(let says), .notTrusted(let says), .other(let says):
+                ("You can't enter \(room)", Self.quoted(says))
+            case .usedCode: ("The code of \(room) was used", "Ask for the one that its screens show now. \(again)")
+            default: ("You can't enter \(room)", ViewerAnnouncement.sentence(reason))
+            }
+        return ViewerAnnouncement(headline: headline, detail: detail, isFinal: true)
+    }
+
     private static func quoted(_ says: String) -> String { ViewerAnnouncement.sentence(PeerText.reason(says)) }
 
     private func ownHeadline(_ host: String) -> String {

@@ -6,6 +6,24 @@ import Synchronization
 /// What a window shows of a room of equals beside the pictures: who is here, and the words. Changed by any thread, read by
 /// the main thread.
 public final class RoomBoard: Sendable {
+    /// Somebody who asks to be let in without the code.
+    struct Newcomer: Sendable {
+        enum Step: Sendable {
+            /// Whether to compare digits.
+            case asking
+            /// The person has agreed, and the digits are on their way.
+            case waiting
+            /// Both screens show them.
+            case comparing(PairingCode)
+        }
+
+        var connection: ConnectionID
+        var visitor: Visitor
+        var step = Step.asking
+        /// Of the question: another one has another number.
+        var number: Int
+    }
+
     struct Content: Sendable {
         var room: String?
         var people: [MeshPerson] = []
@@ -20,6 +38,12 @@ public final class RoomBoard: Sendable {
         var code: PairingCode?
         /// Why the room has ended for this device; nil: it hasn't.
         var farewell: String?
+        /// Another room that the person can enter: a sentence; nil: there is none.
+        var offer: String?
+        /// In the order in which they came. The first one is asked about.
+        var newcomers: [Newcomer] = []
+        /// Questions so far.
+        fileprivate var questions = 0
         var isEnded = false
         /// How often the person's attention was asked for.
         fileprivate(set) var calls = 0
@@ -78,6 +102,53 @@ public final class RoomBoard: Sendable {
     /// The room has ended for this device; the window says why until the person closes it.
     public func setFarewell(_ reason: String) { change { $0.farewell = reason } }
 
+    /// Another room that the person can enter, and how: without a full stop. Nil: there is none any more.
+    public func setOffer(_ words: String?) { change { $0.offer = words } }
+
+    // MARK: Newcomers
+
+    /// Somebody asks to be let in: the person is asked whether to compare digits.
+    public func ask(_ connection: ConnectionID, from visitor: Visitor) {
+        change { content in
+            content.questions += 1
+            content.newcomers.append(Newcomer(connection: connection, visitor: visitor, number: content.questions))
+        }
+    }
+
+    /// Both screens show these digits: the person is asked whether they are the same.
+    public func compare(_ connection: ConnectionID, digits: PairingCode) {
+        change { content in
+            guard let index = content.newcomers.firstIndex(where: { $0.connection == connection }) else { return }
+            content.questions += 1
+            content.newcomers[index].step = .comparing(digits)
+            content.newcomers[index].number = content.questions
+        }
+    }
+
+    /// The question is answered, here or elsewhere, or nobody waits for an answer any more.
+    ///
+    /// - Parameter isAgreed: the person has agreed to compare: the digits follow.
+    public func settle(_ connection: ConnectionID, isAgreed: Bool) {
+        change { content in
+            guard let index = content.newcomers.firstIndex(where: { $0.connection == connection }) else { return }
+            if isAgreed, case .asking = content.newcomers[index].step {
+                content.newcomers[index].step = .waiting
+            } else {
+                content.newcomers.remove(at: index)
+            }
+        }
+    }
+
+    /// The room was left for another one, which has another window.
+    public func reset() {
+        change { content in
+            let old = content
+            content = Content(own: old.own)
+            (content.version, content.words, content.code) = (old.version, old.words, old.code)
+            content.questions = old.questions
+        }
+    }
+
     /// Makes `RoomWindow.run` return.
     public func endWindow() { change { $0.isEnded = true } }
 
@@ -98,6 +169,32 @@ extension RoomBoard.Content {
             + (code.map { ["code for newcomers\t\($0.spaced)"] } ?? [])
     }
 
+    /// What the person is asked now.
+    var ask: WindowAsk? {
+        guard farewell == nil else { return nil }
+        for newcomer in newcomers {
+            let name = newcomer.visitor.name.map { "“\($0)”" } ?? "\(newcomer.visitor.address)"
+            let isOther = newcomer.visitor.isNamesake ? " It isn't the known device of that name." : ""
+            switch newcomer.step {
+            case .asking:
+                return WindowAsk(
+                    id: newcomer.number,
+                    text: "Let \(name) (\(newcomer.visitor.address)) in?\(isOther) You'll compare digits first: y or n")
+            case .comparing(let digits):
+                return WindowAsk(
+                    id: newcomer.number, text: "Does \(name) show the same digits?", code: "\(digits)",
+                    detail: "They are to be compared, not typed. Press y if they are the same, and n if not.")
+            case .waiting: continue
+            }
+        }
+        return offer.map { WindowAsk(id: 0, text: $0, takesLetters: false) }
+    }
+
+    /// Who asks in the question with this number.
+    func connection(asked number: Int) -> ConnectionID? {
+        newcomers.first { $0.number == number }?.connection
+    }
+
     private func state(of person: MeshPerson) -> String {
         if person.device == own {
             return isSharing ? (isPaused ? "you, paused" : "you, sharing") : "you"
@@ -111,7 +208,8 @@ extension RoomBoard.Content {
     /// Shown while no picture is there.
     var invitation: WindowMessage {
         if let farewell {
-            return WindowMessage(headline: "You are not in the room any more", detail: "\(farewell) Press q to close.")
+            return WindowMessage(
+                headline: "You are not in the room any more", detail: "\(farewell) Press q to close.")
         }
         guard let room else { return WindowMessage(headline: "Entering the room…") }
         let others = people.count { $0.device != own && $0.isHere }
@@ -124,8 +222,9 @@ extension RoomBoard.Content {
         let share =
             isSharing
             ? (others == 0 ? "Whoever comes sees your screen." : "The others see your screen.")
-            : "Press s to share yours."
-        let entry = code.map { "To let somebody in: code \($0.spaced)." }
+            : "Press s to share your screen."
+        // In one piece: digits that are read out aren't broken between two lines.
+        let entry = code.map { "To let somebody in: code\u{A0}\($0.spaced.replacing(" ", with: "\u{A0}"))." }
         return WindowMessage(
             headline: "The room “\(room)”", detail: [here, share, entry].compactMap(\.self).joined(separator: " "))
     }

@@ -9,37 +9,51 @@ import Synchronization
 /// Rooms of equals in the network's discovery: which there are, where the members of one's own are, and this device's
 /// announcement.
 ///
-/// A room's name is announced, and a tag by which its members recognise each other (`RoomTag`); nothing else.
+/// A room's name is announced, its mark (`RoomMark`), and a tag by which its members recognise each other (`RoomTag`);
+/// nothing else.
 public final class RoomPresence: Sendable {
-    /// A room that is announced.
+    /// A room that is announced, as far as that tells: nothing of it is proved.
     public struct Found: Sendable, Hashable {
         /// The room's name, cleaned.
         public var room: String
-        /// Where a member of it is, the most likely address first.
-        public var endpoints: [Endpoint]
+        /// How many members are announced, and the room's mark; nil: an earlier version, which tells no mark. Each of
+        /// its members counts as a room.
+        public var standing: RoomStanding?
+        /// Where its members are: for each the most likely address.
+        public var doors: [Endpoint]
+
+        public init(room: String, standing: RoomStanding?, doors: [Endpoint]) {
+            self.room = room
+            self.standing = standing
+            self.doors = doors
+        }
     }
 
     public enum Event: Sendable {
         /// This member has appeared, or is at another address.
         case appeared(DeviceKey)
         case announced
+        /// `found` may have changed.
+        case changed
         /// There is no discovery on this machine at present; a sentence for a person. Said once.
         case unavailable(reason: String)
     }
 
-    private struct Sighting {
+    fileprivate struct Sighting {
         var room: String
         var tag: RoomTag
+        var mark: RoomMark?
         var endpoints: [Endpoint]
     }
 
-    private struct State {
+    fileprivate struct State {
         /// By instance name.
         var sightings: [String: Sighting] = [:]
         var isSettled = false
         /// The members of this device's room, by what they announce.
         var members: [RoomTag: DeviceKey] = [:]
         var own: RoomTag?
+        var ownMark: RoomMark?
         var isAnnounced = false
         /// Why there is no discovery, once that is known.
         var problem: String?
@@ -81,14 +95,23 @@ public final class RoomPresence: Sendable {
         return found
     }
 
-    /// The announced rooms, but for those of this device's room that it knows; by name.
-    public var found: [Found] {
+    /// The announced rooms but for this device's own; by name, and of one name the one that stays if they meet
+    /// (`RoomStanding`) first.
+    public var found: [Found] { state.withLock { $0.found } }
+
+    /// How this device's room stands, by what is announced; nil before its own announcement is seen on the network.
+    public var ownStanding: RoomStanding? {
         state.withLock { state in
-            state.sightings.values.filter { $0.tag != state.own && state.members[$0.tag] == nil }
-                .map { Found(room: $0.room, endpoints: $0.endpoints) }
-                .sorted {
-                    ($0.room, $0.endpoints.first?.description ?? "") < ($1.room, $1.endpoints.first?.description ?? "")
-                }
+            guard let mark = state.ownMark else { return nil }
+            let members = state.sightings.values.count { $0.mark == mark }
+            return members > 0 ? RoomStanding(members: members, mark: mark) : nil
+        }
+    }
+
+    /// Whether a room with this mark is announced at this address. Without a mark: any room.
+    public func isAnnounced(_ mark: RoomMark?, at door: Endpoint) -> Bool {
+        state.withLock { state in
+            state.sightings.values.contains { (mark == nil || $0.mark == mark) && $0.endpoints.contains(door) }
         }
     }
 
@@ -99,12 +122,13 @@ public final class RoomPresence: Sendable {
             let new = tags.filter { state.members[$0.key] == nil }
             state.members = tags
             state.own = RoomTag(room: id, member: own)
+            state.ownMark = RoomMark(of: id)
             return state.sightings.values.compactMap { new[$0.tag] }
         }
         for device in appeared { tell(.appeared(device)) }
     }
 
-    /// Announces this member of the room on its control port, once. Returns at once.
+    /// Announces this member of the room on its control port, once until `withdraw`. Returns at once.
     public func announce(_ room: String, _ id: [UInt8], own: DeviceKey, port: UInt16) {
         let isFirst = state.withLock { state in
             defer { state.isAnnounced = true }
@@ -116,7 +140,10 @@ public final class RoomPresence: Sendable {
     private func publish(_ room: String, _ id: [UInt8], _ own: DeviceKey, _ port: UInt16) {
         let made = ServicePublisher(
             name: room, type: ServiceType.room, port: port,
-            txt: [(key: "room", value: room), (key: "m", value: RoomTag(room: id, member: own).text)]
+            txt: [
+                (key: "room", value: room), (key: "m", value: RoomTag(room: id, member: own).text),
+                (key: "r", value: RoomMark(of: id).text),
+            ]
         ) { [weak self] event in
             switch event {
             case .published: self?.tell(.announced)
@@ -135,20 +162,31 @@ public final class RoomPresence: Sendable {
         }
     }
 
+    /// This device leaves its room for another one: withdraws the announcement, and goes on looking. Waits for the Avahi
+    /// daemon.
+    public func withdraw() {
+        endAnnouncement()
+        state.withLock { ($0.members, $0.own, $0.ownMark, $0.isAnnounced) = ([:], nil, nil, false) }
+    }
+
     /// Withdraws the announcement, and looks no more.
     public func stop() {
         state.withLock { $0.isAnnounced = true }
+        endAnnouncement()
+        let running = browser.withLock { browser in
+            defer { browser = nil }
+            return browser
+        }
+        running?.stop()
+    }
+
+    private func endAnnouncement() {
         queue.sync {}
         let announced = publisher.withLock { publisher in
             defer { publisher = nil }
             return publisher
         }
         announced?.withdraw()
-        let running = browser.withLock { browser in
-            defer { browser = nil }
-            return browser
-        }
-        running?.stop()
     }
 
     private func complain(_ reason: String) {
@@ -173,18 +211,49 @@ public final class RoomPresence: Sendable {
             guard let tag = host.txt["m"].flatMap({ RoomTag(announced: $0) }), !host.addresses.isEmpty else { break }
             let room = PeerText.name(host.txt["room"] ?? host.name)
             let sighting = Sighting(
-                room: room, tag: tag, endpoints: host.addresses.map { Endpoint(host: $0, port: host.port) })
+                room: room, tag: tag, mark: host.txt["r"].flatMap { RoomMark(announced: $0) },
+                endpoints: host.addresses.map { Endpoint(host: $0, port: host.port) })
             let member = state.withLock { state in
                 state.sightings[host.name] = sighting
                 return state.members[tag]
             }
             if let member { tell(.appeared(member)) }
-        case .lost(let name): state.withLock { _ = $0.sightings.removeValue(forKey: name) }
+            tell(.changed)
+        case .lost(let name):
+            state.withLock { _ = $0.sightings.removeValue(forKey: name) }
+            tell(.changed)
         case .settled: settle()
         case .available: break
         case .unavailable(let reason):
             settle()
             complain(reason)
+        }
+    }
+}
+
+extension RoomPresence.State {
+    fileprivate var found: [RoomPresence.Found] {
+        // Whoever announces a mark under another name makes another room, and hides none.
+        var rooms: [[String]: RoomPresence.Found] = [:]
+        var unmarked: [RoomPresence.Found] = []
+        for sighting in sightings.values.sorted(by: { $0.endpoints[0].description < $1.endpoints[0].description })
+        where sighting.tag != own && members[sighting.tag] == nil {
+            guard let mark = sighting.mark else {
+                unmarked.append(.init(room: sighting.room, standing: nil, doors: [sighting.endpoints[0]]))
+                continue
+            }
+            // A member of this device's room that it doesn't know yet is no other room.
+            guard mark != ownMark else { continue }
+            let key = [mark.text, sighting.room.lowercased()]
+            var room = rooms[key] ?? .init(room: sighting.room, standing: nil, doors: [])
+            room.doors.append(sighting.endpoints[0])
+            room.standing = RoomStanding(members: room.doors.count, mark: mark)
+            rooms[key] = room
+        }
+        return (Array(rooms.values) + unmarked).sorted { one, other in
+            guard one.room == other.room else { return one.room < other.room }
+            guard let first = one.standing, let second = other.standing else { return one.standing != nil }
+            return first > second
         }
     }
 }

@@ -52,6 +52,9 @@ public final class RoomViewers: Sendable {
         /// Who shares now, in the order in which they are listed.
         var wanted: [(device: DeviceKey, name: String)] = []
         var watched: [Watched] = []
+        /// Who has paused, and of whom that was told to the viewer.
+        var paused: Set<DeviceKey> = []
+        var told: Set<DeviceKey> = []
         var lastID = 0
         var isStopped = false
         /// `follow` is to be called already.
@@ -86,9 +89,12 @@ public final class RoomViewers: Sendable {
     /// - Parameter people: without this device.
     public func update(_ people: [MeshPerson]) {
         let sharers = people.filter { $0.isHere && $0.isSharing }.map { (device: $0.device, name: $0.name) }
+        let paused = Set(people.filter { $0.isHere && $0.isSharing && $0.isPaused }.map(\.device))
         let isNews = state.withLock { state in
-            guard !state.isStopped, !sharers.elementsEqual(state.wanted, by: { $0 == $1 }) else { return false }
-            state.wanted = sharers
+            guard !state.isStopped,
+                paused != state.paused || !sharers.elementsEqual(state.wanted, by: { $0 == $1 })
+            else { return false }
+            (state.wanted, state.paused) = (sharers, paused)
             return true
         }
         if isNews { followSoon() }
@@ -135,6 +141,7 @@ public final class RoomViewers: Sendable {
             watched.viewer.shared.setWindow(nil)
             watched.viewer.stop()
         }
+        defer { tellPauses() }
         let now = MediaTime.now
         let missing = state.withLock { state in
             state.begun = state.begun.filter { $0.value + Self.pause > now }
@@ -148,6 +155,16 @@ public final class RoomViewers: Sendable {
                 begin(next.device, next.name)
             }
         }
+    }
+
+    /// The pictures of those who have paused are shown as such.
+    private func tellPauses() {
+        let changed = state.withLock { state in
+            let watched = state.watched.filter { state.paused.contains($0.device) != state.told.contains($0.device) }
+            state.told = Set(state.watched.map(\.device)).intersection(state.paused)
+            return watched.map { ($0.viewer, state.paused.contains($0.device)) }
+        }
+        for (viewer, isPaused) in changed { viewer.setHeldByMember(isPaused) }
     }
 
     /// Begins to watch a member. If that isn't possible, the person is told.

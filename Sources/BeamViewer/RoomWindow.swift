@@ -13,11 +13,18 @@ public final class RoomWindow {
         /// To share, or to end that.
         public var toggleShare: @Sendable () -> Void
         public var togglePause: @Sendable () -> Void
+        /// To enter the other room that is offered, or to stay.
+        public var answerOffer: @Sendable (Bool) -> Void
+        /// The answer about somebody who asks to be let in.
+        public var decide: @Sendable (ConnectionID, _ accept: Bool) -> Void
 
         public init(
             write: @escaping @Sendable (RoomInput) -> Void, toggleShare: @escaping @Sendable () -> Void,
-            togglePause: @escaping @Sendable () -> Void
+            togglePause: @escaping @Sendable () -> Void, answerOffer: @escaping @Sendable (Bool) -> Void,
+            decide: @escaping @Sendable (ConnectionID, _ accept: Bool) -> Void
         ) {
+            self.answerOffer = answerOffer
+            self.decide = decide
             self.write = write
             self.toggleShare = toggleShare
             self.togglePause = togglePause
@@ -73,6 +80,7 @@ public final class RoomWindow {
                 case .noteWritten(let text): actions.write(.note(text))
                 case .shareToggled: actions.toggleShare()
                 case .pauseToggled: actions.togglePause()
+                case .answered(let number, let isYes): answer(number, isYes)
                 case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
                 case .escaped: window.tell("q leaves the room")
                 case .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .statistics, .captions,
@@ -92,13 +100,14 @@ public final class RoomWindow {
     }
 
     private func update(isAll: Bool = false) {
-        let watched = viewers.watched
+        let content = board.read { $0 }
+        // Nothing of the others is shown to somebody who isn't in the room any more.
+        let watched = content.farewell == nil ? viewers.watched : []
         let haveChanged = watched.map(\.id) != grid.slots.map(\.id)
         if haveChanged {
             grid.setSlots(watched.map { ViewerGrid.Slot(id: $0.id, name: $0.name, viewer: $0.viewer) })
         }
         _ = grid.update(isAll: isAll)
-        let content = board.read { $0 }
         if content.version != shownVersion || haveChanged { show(content) }
         window.title = title(content)
         showWords()
@@ -110,15 +119,22 @@ public final class RoomWindow {
             heardCalls = content.calls
             window.requestAttention()
         }
+        if content.farewell != nil { window.setNotice(nil) }
         // What others share would be shared from here once more.
         grid.isQuiet = content.sharesPlayedSound
         window.setPeople(content.peopleLines)
+        window.setAsk(content.ask)
         if grid.slots.isEmpty {
             window.setHeld(nil)
             window.setWarning(nil)
             window.setOverlay(nil)
             window.setMessage(content.invitation)
         }
+    }
+
+    private func answer(_ number: Int, _ isYes: Bool) {
+        guard number > 0 else { return actions.answerOffer(isYes) }
+        if let connection = board.read({ $0.connection(asked: number) }) { actions.decide(connection, isYes) }
     }
 
     private func title(_ content: RoomBoard.Content) -> String {
@@ -137,7 +153,8 @@ public final class RoomWindow {
         if words.notice.number != shownNotice {
             shownNotice = words.notice.number
             window.setNotice(nil)
-            window.setNotice(words.notice.content)
+            // What was said a moment before isn't true any more.
+            if !board.read({ $0.farewell != nil }) { window.setNotice(words.notice.content) }
         }
     }
 }

@@ -3,16 +3,19 @@ import BeamProtocol
 
 /// The figures that the overlay shows.
 enum StatisticsOverlay {
+    /// - Parameter sharer: whose picture it is; nil: there is one host.
     static func lines(
-        _ report: ViewerReport?, isEncrypted: Bool, connection: ConnectionState, renderer: String
+        of sharer: String? = nil, _ report: ViewerReport?, isEncrypted: Bool, connection: ConnectionState,
+        renderer: String
     ) -> [String] {
-        guard let report, let size = report.size else { return ["No picture yet"] }
+        let whose = sharer.map { ["Screen of\t“\(PeerText.name($0))”"] } ?? []
+        guard let report, let size = report.size else { return whose + ["No picture yet"] }
         let session = report.session
         let expected = session.datagrams + session.lost
         let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
-        return [
+        return whose + [
             "Picture\t\(size.width) × \(size.height), \(renderer)",
-            "Stream\t\(isEncrypted ? "encrypted" : "not encrypted"), \(words(of: connection))",
+            "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")\(words(connection))",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
                 + "\(session.dropped) \(session.dropped == 1 ? "frame" : "frames")"
@@ -23,8 +26,12 @@ enum StatisticsOverlay {
         ] + glass(report)
     }
 
-    private static func words(of connection: ConnectionState) -> String {
-        connection == .connecting ? "connecting" : "connection \(connection.rawValue)"
+    private static func words(_ connection: ConnectionState) -> String {
+        switch connection {
+        case .connecting: ", connecting"
+        case .stable: ", connection stable"
+        case .unstable: ", connection unstable"
+        }
     }
 
     /// Loss, recovery and the path's rate, if the host reports them (version 2).

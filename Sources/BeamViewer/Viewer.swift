@@ -43,6 +43,8 @@ public final class Viewer: Sendable {
         var keeper: HostKeeper
         var trustWatch: TrustWatch
         var search: HostSearch?
+        /// Nil: which host is watched is known.
+        var list: PickList?
     }
 
     /// Opens the files. Nothing uses the network before `start`. `onNotice` is called on the viewer's threads.
@@ -57,10 +59,9 @@ public final class Viewer: Sendable {
     ) throws {
         try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
-        var status =
+        let status =
             options.member.map { ViewerStatus(connectingTo: PeerText.name($0.name)) }
-            ?? Self.firstStatus(options.target)
-        status.entersRoom = options.entersRoom
+            ?? Self.firstStatus(options)
         let shared = ViewerState(status)
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<ReceivedFrame>(
@@ -110,16 +111,20 @@ public final class Viewer: Sendable {
             throw UnknownHost(name: name)
         }
         let trustWatch = try keeper.watch(
-            { hosts in shared.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
+            besides: options.trust.acquaintances, { hosts in shared.setRemembered(hosts) },
+            onWarning: { onNotice(.warning($0)) })
+        let publish = { @Sendable (choices: [HostChoice]) in
+            shared.change { $0.choices = choices }
+            shared.updateStatus { if choices.isEmpty { $0.searching() } else { $0.picking() } }
+            onNotice(choices.isEmpty ? .searching(name: nil) : .pick(choices))
+        }
+        let list = options.target == .anyHost ? PickList(onChange: publish) : nil
         let finder = HostFinder(
             options.target, lastKnown: { keeper.addresses(of: $0) },
             handlers: HostFinder.Handlers(
-                onChoices: { choices in
-                    shared.change { $0.choices = choices }
-                    shared.updateStatus { if choices.isEmpty { $0.searching() } else { $0.picking() } }
-                    onNotice(choices.isEmpty ? .searching(name: nil) : .pick(choices))
-                },
+                onChoices: { list?.set($0) },
                 onChosen: { name in
+                    list?.end()
                     // Of a host that was given up, nothing is left.
                     shared.retireClient()?.shutdown()
                     onNotice(.chosen(name: name))
@@ -139,7 +144,7 @@ public final class Viewer: Sendable {
                 guard keeper.knows(keyPrefix: host.keyPrefix) else { return }
                 _ = finder.offer(address: host.address, port: host.port)
             } : nil
-        return Sought(finder: finder, keeper: keeper, trustWatch: trustWatch, search: search)
+        return Sought(finder: finder, keeper: keeper, trustWatch: trustWatch, search: search, list: list)
     }
 
     /// Creates the files that the options ask for. `askForKeyframe` is called when a recording can go on after a gap.
@@ -323,10 +328,14 @@ public final class Viewer: Sendable {
                 options: ViewerClient.Options(loop: loop))
         }
         finder.start()
+        sought.list?.start()
     }
 
     /// Takes the person's choice among several hosts.
-    public func choose(_ choice: HostChoice) { sought?.finder.choose(choice) }
+    public func choose(_ choice: HostChoice) {
+        guard choice.roomCommand == nil else { return }
+        sought?.finder.choose(choice)
+    }
 
     /// Adds an address at which the host that is sought may be, as another source than discovery has found it. It is
     /// tried at once beside the others. It needs no trust: whatever answers there has to prove the host's key, so it is
@@ -340,6 +349,9 @@ public final class Viewer: Sendable {
     public func addCandidate(address: String, port: UInt16) -> Bool {
         sought?.finder.offer(address: address, port: port) ?? false
     }
+
+    /// In a room of equals: whether the member has paused what it shares.
+    func setHeldByMember(_ isHeld: Bool) { shared.updateStatus { $0.heldByMember(isHeld) } }
 
     /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
@@ -440,6 +452,7 @@ public final class Viewer: Sendable {
         decode.endRecording()
         sought?.trustWatch.cancel()
         sought?.finder.stop()
+        sought?.list?.end()
         shared.stop()?.shutdown()
         sound?.stop()
         // Before the recording is completed.
@@ -467,8 +480,9 @@ public final class Viewer: Sendable {
         }
     }
 
-    private static func firstStatus(_ target: ViewerOptions.Target) -> ViewerStatus {
-        switch target {
+    private static func firstStatus(_ options: ViewerOptions) -> ViewerStatus {
+        switch options.target {
+        case .endpoint(let endpoint) where options.isAtRoomDoor: .atRoomDoor(endpoint.description)
         case .endpoint(let endpoint): ViewerStatus(connectingTo: endpoint.description, isAddress: true)
         case .name(let name, _): ViewerStatus(searchingFor: name)
         case .anyHost: ViewerStatus(searchingFor: nil)

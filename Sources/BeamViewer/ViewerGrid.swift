@@ -122,7 +122,7 @@ import Synchronization
             } else if hasMoved {
                 pane.showInGrid()
             }
-            pane.showStatistics()
+            pane.showStatistics(of: sources[index].name)
         }
         hasMoved = false
         let changed = shownSizes.update(window.layoutVersion, now: .now) {
@@ -157,6 +157,7 @@ import Synchronization
             sources[index].detail = words?.detail
             sources[index].isFault = words?.isFault ?? false
             sources[index].isHeld = status.isPaused
+            if status.isOver { window.forgetPicture(of: slot.id) }
             sources[index].warning = status.isUnencrypted ? "not encrypted" : nil
         }
         window.setSources(sources)
@@ -165,7 +166,8 @@ import Synchronization
     private func showPictures(_ news: UInt64) {
         var pictures: [(source: Int, picture: Picture)] = []
         for slot in slots where news & NewsFlags.bit(slot.id) != 0 {
-            if let picture = slot.viewer.slot.takeIfPresent() { pictures.append((slot.id, picture)) }
+            guard let picture = slot.viewer.slot.takeIfPresent() else { continue }
+            if !slot.viewer.shared.read({ $0.status.isOver }) { pictures.append((slot.id, picture)) }
         }
         guard !pictures.isEmpty else { return }
         let shown = window.show(pictures)

@@ -36,6 +36,8 @@ public struct ViewerOptions: Sendable {
         public var allowsUnencrypted: Bool
         /// The address belongs to another machine now: don't require the host that was there the last time.
         public var isNewHost: Bool
+        /// Devices that are trusted like paired hosts, and their names; not stored.
+        public var acquaintances: [DeviceKey: String] = [:]
 
         public init(
             store: TrustStore, deviceName: String, code: PairingCode? = nil, asksForCode: Bool = false,
@@ -91,11 +93,11 @@ public struct ViewerOptions: Sendable {
     }
 
     public var target: Target
+    /// The target is a member of a room, by which this device wants to be let in.
+    public var isAtRoomDoor = false
     /// Whose share in a room is watched, in place of the target: nothing is sought, paired or stored.
     public var member: Member?
     public var trust: Trust
-    /// What answers is a member of a room, which lets this device in; its name is the room's.
-    public var entersRoom = false
     /// Nil: no window.
     public var window: WindowOptions?
     /// Which decoder to use.
@@ -177,11 +179,18 @@ public struct OutputPath: Sendable, Hashable {
     public var path: String
 }
 
-/// A host in the list to pick from.
+/// A host in the list to pick from, or a room, which is entered by another command.
 public struct HostChoice: Sendable, Hashable {
     public var name: String
     public var addresses: [String]
     public var port: UInt16
+    /// How many members of the room are announced; nil: it is a host.
+    public var members: Int?
+
+    /// How the room is entered; nil: it is a host.
+    public var roomCommand: String? {
+        members == nil ? nil : "beamroom room \(PeerText.shellWord(name))"
+    }
 }
 
 /// Totals since the start; times since the last report.

@@ -43,12 +43,14 @@ import BeamProtocol
                 [words.headline + (words.headline.hasSuffix("…") ? "" : "."), words.detail].compactMap { $0 }
                     .joined(separator: " ")
             } else if question.mayAsk {
-                "No code at hand? Press Enter, and the person there is asked to let you in."
+                status.isAtRoomDoor
+                    ? "No code at hand? Press Enter, and the people there are asked to let you in."
+                    : "No code at hand? Press Enter, and the person there is asked to let you in."
             } else {
                 nil
             }
         return CodePrompt(
-            headline: status.codeRequest, problem: question.problem, offer: offer,
+            headline: status.codeHeadline, problem: question.problem, offer: offer,
             takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
             isWaiting: question.isBeingChecked)
     }
@@ -70,6 +72,7 @@ import BeamProtocol
         let words = status.words
         let name = status.quotedName
         window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
+        if status.isOver { window.forgetPicture() }
         // The words about a lost host say since when.
         let seconds = status.lostSince == nil ? status.stalledSeconds : nil
         let message = words.map { Self.message($0, status, stalledFor: seconds) }
@@ -147,12 +150,14 @@ import BeamProtocol
     }
 
     /// Only while the overlay is visible.
-    func showStatistics() {
+    ///
+    /// - Parameter sharer: whose picture it is, if the window shows those of several.
+    func showStatistics(of sharer: String? = nil) {
         guard window.showsStatistics else { return }
         let (status, report) = viewer.shared.read { ($0.status, $0.report) }
         window.setOverlay(
             StatisticsOverlay.lines(
-                report, isEncrypted: !status.isUnencrypted, connection: status.connection,
+                of: sharer, report, isEncrypted: !status.isUnencrypted, connection: status.connection,
                 renderer: window.rendererName))
     }
 }

@@ -50,8 +50,6 @@ struct ViewerStatus: Sendable {
     }
     /// `hostName` is the address that the person has typed. A name is quoted.
     private var isAddress = false
-    /// `hostName` is a room's, whose members show the code.
-    var entersRoom = false
     private(set) var refusal: ViewerRefusal?
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
@@ -59,6 +57,10 @@ struct ViewerStatus: Sendable {
     /// While what is shared can't be seen at the host, the last picture stays.
     private(set) var sourceVisibility = SourceVisibility.visible
     private var condition = ShareCondition()
+    /// In a room of equals: the member whose screen this is has paused.
+    private var isHeldByMember = false
+    /// This viewer asks at the door of a room, whose members aren't named to strangers.
+    private(set) var isAtRoomDoor = false
     /// `condition` is of an earlier session. The room tells whether the host was started again since.
     private var isConditionOld = false
     /// How dependable the connection to the host is.
@@ -79,6 +81,13 @@ struct ViewerStatus: Sendable {
         hostName = name
         watched = name
         target = quotedName
+    }
+
+    /// Asks at the door of a room.
+    static func atRoomDoor(_ address: String) -> ViewerStatus {
+        var status = ViewerStatus(connectingTo: address, isAddress: true)
+        status.isAtRoomDoor = true
+        return status
     }
 
     /// - Parameter isAddress: it is no name, and isn't quoted.
@@ -315,7 +324,32 @@ struct ViewerStatus: Sendable {
 
     // MARK: Words
 
-    var isPaused: Bool { condition.isPaused }
+    var isPaused: Bool { condition.isPaused || isHeldByMember }
+
+    /// The room has told whether the member has paused.
+    mutating func heldByMember(_ isHeld: Bool) { isHeldByMember = isHeld }
+
+    /// The last picture isn't to be seen any more: the share has ended, or isn't for this viewer.
+    var isOver: Bool {
+        switch phase {
+        case .ended, .notSharing, .refused, .mistrusting: true
+        default: false
+        }
+    }
+
+    /// What is to be typed.
+    var codeHeadline: String {
+        let host = quotedName ?? "the host"
+        return isAtRoomDoor
+            ? "Type the code that the screens in \(isAddress ? "the room" : host) show"
+            : "Type the code that the screen of \(host) shows"
+    }
+
+    private var askingWords: String {
+        isAtRoomDoor
+            ? "The people in \(isAddress ? "the room" : quotedName ?? "the room") are asked to let you in"
+            : "The person at \(quotedName ?? "the host") is asked to let you in"
+    }
 
     /// For how long the picture has stood still; nil if it doesn't.
     var stalledSeconds: Int? {
@@ -385,8 +419,10 @@ struct ViewerStatus: Sendable {
                 detail: failure.map { ViewerAnnouncement.sentence($0) + " Trying again." })
         case .waitingForPerson:
             ViewerAnnouncement(
-                headline: "The person at \(host) is asked to let you in",
-                detail: "When that person agrees, both screens show digits to compare.")
+                headline: askingWords,
+                detail: isAtRoomDoor
+                    ? "When one of them agrees, both screens show digits to compare."
+                    : "When that person agrees, both screens show digits to compare.")
         case .waitingForDecision(let code):
             ViewerAnnouncement(
                 headline: "The person at \(host) compares these digits",
@@ -395,7 +431,7 @@ struct ViewerStatus: Sendable {
         case .waitingForPicture where lostSince != nil, .noDatagrams where lostSince != nil,
             .stalled(.nothingArrives, _) where lostSince != nil:
             wordsOfLoss(host)
-        case .waitingForPicture where isPaused && !isConditionOld:
+        case .waitingForPicture where isHeldByMember || isPaused && !isConditionOld:
             ViewerAnnouncement(headline: "\(host) has paused", detail: "The picture comes when it resumes.")
         case .waitingForPicture:
             ViewerAnnouncement(headline: "\(host) has let you in", detail: "Waiting for the picture…")
@@ -415,6 +451,8 @@ struct ViewerStatus: Sendable {
         case .stalled(let cause, _): words(of: cause, host)
         case .mistrusting(let refusal):
             Self.waiting(refusal.words(host: host, name: hostName ?? "", target: watched ?? hostName ?? ""))
+        case .refused(let refusal) where isAtRoomDoor && refusal.isByHost:
+            refusal.wordsOfRoom(isAddress ? "the room" : host)
         case .refused(let refusal): refusal.words(host: host, name: hostName ?? "", target: watched ?? hostName ?? "")
         case .streamRefused(let reason):
             ViewerAnnouncement(headline: "The picture of \(host) can't be shown", detail: reason)
@@ -460,15 +498,17 @@ struct ViewerStatus: Sendable {
 
     private func words(_ code: Code, _ host: String) -> ViewerAnnouncement {
         var prompt = ViewerAnnouncement.CodePrompt(
-            problem: code.question.problem.map { Self.words($0, host) }, mayAsk: code.question.mayAsk)
+            problem: code.question.problem.map { Self.words($0, host, isAtRoomDoor: isAtRoomDoor) },
+            mayAsk: code.question.mayAsk)
         switch code.step {
         case .typing:
-            return ViewerAnnouncement(headline: codeRequest, question: prompt)
+            return ViewerAnnouncement(headline: codeHeadline, question: prompt)
         case .asking:
             prompt.isAsking = true
             return ViewerAnnouncement(
-                headline: "The person at \(host) is asked to let you in",
-                detail: "When that person agrees, both screens show digits to compare. The code can still be typed.",
+                headline: askingWords,
+                detail: (isAtRoomDoor ? "When one of them agrees" : "When that person agrees")
+                    + ", both screens show digits to compare. The code can still be typed.",
                 question: prompt)
         case .proving(let delay):
             prompt.isBeingChecked = true
@@ -478,19 +518,12 @@ struct ViewerStatus: Sendable {
         }
     }
 
-    /// In the window and in the terminal.
-    var codeRequest: String {
-        let host = quotedName ?? "the host"
-        return entersRoom
-            ? "Type the code that a screen in the room \(host) shows" : "Type the code that the screen of \(host) shows"
-    }
-
-    private static func words(_ problem: CodeQuestion.Problem, _ host: String) -> String {
+    private static func words(_ problem: CodeQuestion.Problem, _ host: String, isAtRoomDoor: Bool) -> String {
         switch problem {
         case .wrong: "That isn't the code that \(host) shows now."
         case .replaced: "\(host) has replaced that code a moment ago. Type the one that it shows now."
         case .unchecked: "The connection ended before the code was checked. Type the code again."
-        case .unanswered: "Nobody at \(host) has answered."
+        case .unanswered: "Nobody \(isAtRoomDoor ? "in" : "at") \(host) has answered."
         case .other(let reason): ViewerAnnouncement.sentence(reason)
         }
     }

@@ -15,6 +15,8 @@ public final class ViewerWindow {
     private var shownChoices: [HostChoice]?
     /// When Escape was pressed while a picture was shown.
     private var escaped: MediaTime?
+    /// The person has closed the question for the code without an answer, and with it the window.
+    public private(set) var hasGivenUpCode = false
 
     /// Prepares the environment for the window, and finds out whether there is a display. Call it before `viewer` starts.
     public static func prepare(for viewer: Viewer) throws(DisplayError) {
@@ -49,11 +51,16 @@ public final class ViewerWindow {
                 case .chosen(let index): choose(index)
                 case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
                 case .offerTaken: viewer.askPerson()
-                case .codeGivenUp, .escaped: goBack()
+                // At a room's door there is nothing else to go to.
+                case .codeGivenUp where viewer.shared.read({ $0.status.isAtRoomDoor }):
+                    hasGivenUpCode = true
+                    return
+                case .codeGivenUp: goBack()
+                case .escaped: goBack()
                 case .noteWritten(let text): viewer.write(.note(text))
                 case .muteToggled, .volumeChanged: pane.changeSound(event)
                 case .wake, .statistics, .captions, .transcript, .focusChanged, .resized, .fullscreen, .shareToggled,
-                    .pauseToggled, .people:
+                    .pauseToggled, .people, .answered:
                     break
                 }
             }
@@ -92,7 +99,7 @@ public final class ViewerWindow {
     }
 
     private func showPicture() {
-        guard let picture = viewer.slot.takeIfPresent() else { return }
+        guard let picture = viewer.slot.takeIfPresent(), !viewer.shared.read({ $0.status.isOver }) else { return }
         // Of a host that was given up.
         guard shownChoices == nil else { return }
         guard window.show(picture) else { return }
@@ -101,7 +108,18 @@ public final class ViewerWindow {
 
     private func choose(_ index: Int) {
         guard let choices = shownChoices, choices.indices.contains(index) else { return }
-        viewer.choose(choices[index])
+        if let command = choices[index].roomCommand {
+            // A room has a window of its own.
+            window.setNotice(nil)
+            window.setNotice(WindowNotice(text: "To enter this room, run: \(command)", time: .seconds(15)))
+        } else {
+            viewer.choose(choices[index])
+        }
+    }
+
+    private static func detail(_ choice: HostChoice) -> String {
+        guard let members = choice.members else { return choice.addresses.first ?? "" }
+        return "Room, \(members == 1 ? "1 person" : "\(members) people")"
     }
 
     private func showState() {
@@ -112,7 +130,7 @@ public final class ViewerWindow {
             shownChoices = choices
             window.setPicker(
                 choices.map { choices in
-                    choices.map { PickerEntry(name: PeerText.name($0.name), detail: $0.addresses.first ?? "") }
+                    choices.map { PickerEntry(name: PeerText.name($0.name), detail: Self.detail($0)) }
                 })
         }
         pane.showStatus(status)

@@ -60,7 +60,7 @@ public final class WallWindow {
                 case .noteWritten(let text): grid.focused?.viewer.write(.note(text))
                 case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
                 case .focusChanged, .chosen, .wake, .statistics, .captions, .transcript, .resized, .fullscreen,
-                    .shareToggled, .pauseToggled, .people:
+                    .shareToggled, .pauseToggled, .people, .answered:
                     break
                 }
             }

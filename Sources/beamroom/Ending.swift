@@ -18,6 +18,20 @@ final class EndingLatch: Sendable {
     private let ending = Mutex<Ending?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
     private let onEnd = Mutex<(@Sendable () -> Void)?>(nil)
+    private let wasRefused = Mutex(false)
+
+    /// This device wasn't let in, or was put out: whatever ends the program then, by a person's wish or by the time limit,
+    /// that is how it has ended.
+    func noteRefusal() { wasRefused.withLock { $0 = true } }
+
+    /// How the program has ended, with regard to `noteRefusal`.
+    func verdict(_ ending: Ending) -> Ending {
+        guard wasRefused.withLock({ $0 }) else { return ending }
+        return switch ending {
+        case .done, .timeLimit: .peerLost(nil)
+        case .failed, .peerLost: ending
+        }
+    }
 
     /// `action` is called once, on the thread that calls `end` first, or at once if it has ended already.
     func whenEnded(_ action: @escaping @Sendable () -> Void) {

@@ -1,12 +1,13 @@
 import ArgumentParser
 import BeamDiscovery
 import BeamProtocol
+import BeamViewer
 import Foundation
 import Synchronization
 
 /// `beamroom hosts`.
 struct Hosts: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network.")
+    static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network, and the rooms.")
 
     @Option(
         help: ArgumentHelp("How long to search. 0 lists the hosts that answer at once.", valueName: "seconds"))
@@ -29,6 +30,8 @@ struct Hosts: ParsableCommand {
         defer { withExtendedLifetime(endings) {} }
         let hosts = HostList()
         let isOneLook = wait == 0
+        let rooms = RoomPresence()
+        rooms.start()
         let latch = context.latch
         let browser = ServiceBrowser(type: ServiceType.control) { event in
             switch event {
@@ -43,10 +46,12 @@ struct Hosts: ParsableCommand {
         }
         _ = context.latch.wait()
         browser.stop()
-        try list(hosts, context)
+        let found = isOneLook ? rooms.rooms(within: .seconds(Self.longestLook)) : rooms.found
+        rooms.stop()
+        try list(hosts, found, context)
     }
 
-    private func list(_ hosts: HostList, _ context: CommandContext) throws {
+    private func list(_ hosts: HostList, _ rooms: [RoomPresence.Found], _ context: CommandContext) throws {
         guard StandardStreams.hasReader else { return }
         if let problem = hosts.problem {
             return try context.conclude(.failed(problem))
@@ -64,10 +69,27 @@ struct Hosts: ParsableCommand {
                 Console.list("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
             }
         }
-        if hosts.sorted.isEmpty {
+        for room in rooms {
+            guard let door = room.doors.first else { continue }
+            let people = room.standing?.members ?? 1
+            context.events.write(
+                "room-found",
+                [
+                    "name": .string(room.room), "here": .integer(people), "address": .string(door.host),
+                    "port": .integer(Int(clamping: door.port)),
+                    "addresses": .array(room.doors.map { .string($0.host) }),
+                ])
+            if !json {
+                // How it is entered takes the place of what a host doesn't have.
+                Console.list(
+                    "\(room.room)\t\(Console.printable(door.host))\t\(door.port)\troom, "
+                        + "\(Words.count(people, "person", "people")): beamroom room \(Words.shellWord(room.room))")
+            }
+        }
+        if hosts.sorted.isEmpty, rooms.isEmpty {
             let time = wait > 0 ? " in \(ShareReporter.number(wait)) s" : ""
             context.console.say(
-                "No host was found\(time). Run `beamroom share` on the machine that you want to watch.")
+                "No host and no room was found\(time). Run `beamroom share` on the machine that you want to watch.")
         }
     }
 }

@@ -4,7 +4,7 @@
 /// The time is passed in.
 struct KeyGate {
     /// `ki`, typed alone, begins the command `kick NAME`, which is a line.
-    var takesKick = false
+    var takesKick: Bool
 
     enum Outcome: Equatable {
         case command(Character)
@@ -27,6 +27,8 @@ struct KeyGate {
 
     private var line = Line.empty
     private var last: ContinuousClock.Instant?
+
+    init(takesKick: Bool = false) { self.takesKick = takesKick }
 
     /// Takes what was typed, byte by byte, without the sequences of arrow and function keys.
     ///

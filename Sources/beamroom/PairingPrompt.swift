@@ -34,6 +34,8 @@ final class PairingPrompt: Sendable {
     private let terminal: TerminalQuestions
     /// What they ask for: to `watch`, to `enter`.
     private let wish: String
+    /// A window asks the same, so that the end of standard input isn't that of the answers.
+    private let hasWindow: Bool
 
     /// `programs` takes another program's lines on standard input.
     convenience init(
@@ -43,7 +45,8 @@ final class PairingPrompt: Sendable {
     }
 
     /// Asks at a terminal at which something else may be asked before `start`.
-    init(_ console: Console, _ terminal: TerminalQuestions, wish: String) {
+    init(_ console: Console, _ terminal: TerminalQuestions, wish: String, hasWindow: Bool = false) {
+        self.hasWindow = hasWindow
         self.console = console
         self.terminal = terminal
         self.wish = wish
@@ -118,6 +121,15 @@ final class PairingPrompt: Sendable {
         if wasFirst { askFirst() }
     }
 
+    /// Nobody waits for an answer any more: those who asked are sent away by the door.
+    func withdrawAll() {
+        let wereAsked = state.withLock { state in
+            defer { state.questions = [] }
+            return !state.questions.isEmpty
+        }
+        if wereAsked { terminal.withdraw() }
+    }
+
     /// Asks the person something else, unless a visitor waits for an answer. A visitor who comes meanwhile takes its
     /// place.
     ///
@@ -151,6 +163,23 @@ final class PairingPrompt: Sendable {
                 }
             })
         if !isAsked { refuseAll() }
+    }
+
+    /// The question was answered elsewhere: in a window, or by another member of the room.
+    func answered(_ connection: ConnectionID, accept: Bool) {
+        let (wasAsked, isNextToBeAsked) = state.withLock { state -> (Bool, Bool) in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
+                return (false, false)
+            }
+            if accept, case .comparing = state.questions[index].subject {
+                state.questions[index].subject = .waitingForDigits
+                return (index == 0, false)
+            }
+            state.questions.remove(at: index)
+            return (index == 0, index == 0)
+        }
+        if wasAsked { terminal.withdraw() }
+        if isNextToBeAsked { askFirst() }
     }
 
     /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no
@@ -190,6 +219,7 @@ final class PairingPrompt: Sendable {
 
     /// Standard input has ended: nobody can answer.
     private func refuseAll() {
+        guard !hasWindow else { return }
         let (unanswered, decide) = state.withLock { state in
             defer { state.questions = [] }
             return (state.questions, state.decide)

@@ -47,6 +47,8 @@ final class TerminalQuestions: Sendable {
         var kick: (@Sendable (String) -> Void)?
         /// `c`: a new code takes the place of the one that is shown.
         var newCode: (@Sendable () -> Void)?
+        /// In a room, `j`: to join the other room of its name.
+        var join: (@Sendable () -> Void)?
     }
 
     /// What a person writes without having been asked.
@@ -225,6 +227,7 @@ final class TerminalQuestions: Sendable {
         case "x": commands.putOut?()
         case "?", "h": listKeys(commands)
         case "c": commands.newCode?()
+        case "j": commands.join?()
         default: break
         }
     }

@@ -12,6 +12,8 @@ final class WatchQuestions: Sendable {
         var listed: [HostChoice] = []
         /// The names of those that are there now.
         var present: Set<String> = []
+        /// The rooms that were mentioned.
+        var rooms: Set<String> = []
     }
 
     private enum Asked: Equatable {
@@ -43,7 +45,10 @@ final class WatchQuestions: Sendable {
     // MARK: Which host
 
     /// The hosts to pick from have changed. Only what is new is printed.
-    func offer(_ choices: [HostChoice]) {
+    func offer(_ all: [HostChoice]) {
+        sayRooms(all)
+        let choices = all.filter { $0.roomCommand == nil }
+        guard !choices.isEmpty else { return }
         guard TerminalQuestions.hasPerson else { return endWithoutPerson(choices) }
         let (isFirst, lines) = state.withLock { state -> (Bool, [String]) in
             let isFirst = state.asked != .host
@@ -83,6 +88,16 @@ final class WatchQuestions: Sendable {
                     viewer?.choose(choice)
                 }
             })
+    }
+
+    /// Rooms aren't watched; each is said once.
+    private func sayRooms(_ choices: [HostChoice]) {
+        for choice in choices {
+            guard let command = choice.roomCommand, state.withLock({ $0.rooms.insert(choice.name).inserted }) else {
+                continue
+            }
+            context.say("\(Self.name(choice)) is a room: `\(command)` enters it.")
+        }
     }
 
     private func choice(_ line: String) -> HostChoice? {

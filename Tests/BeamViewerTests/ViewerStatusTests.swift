@@ -20,6 +20,61 @@ import Testing
         return status
     }
 
+    /// Strangers aren't told who is in a room, so the words are about the room.
+    @Test func aNewcomerAtARoomsDoorReadsOfTheRoom() {
+        var full = ViewerStatus.atRoomDoor("10.99.0.11:36441")
+        full.handle(.refused(.other(says: "The room “study” is full: 8 members are here")))
+        #expect(full.words?.headline == "You can't enter the room")
+        #expect(full.words?.detail == "It says “The room 'study' is full: 8 members are here”.")
+        #expect(full.words?.isFinal == true && full.isOver)
+
+        var door = ViewerStatus.atRoomDoor("192.0.2.7:52345")
+        #expect(door.words?.sentence == "Connecting to 192.0.2.7:52345…")
+        door.handle(.codeNeeded(CodeQuestion(host: "study", mayAsk: true)))
+        #expect(door.words?.headline == "Type the code that the screens in “study” show")
+        #expect(door.codeHeadline == door.words?.headline)
+        door.personAsked()
+        #expect(door.words?.headline == "The people in “study” are asked to let you in")
+        door.handle(.refused(.declined))
+        #expect(door.words?.headline == "You weren't let into “study”")
+        #expect(door.words?.detail?.contains("beamroom watch") == false)
+    }
+
+    @Test func aMemberThatHasPausedIsShownSo() {
+        var status = Self.watching()
+        #expect(!status.isPaused && status.words == nil && status.tileWords == nil)
+        status.heldByMember(true)
+        #expect(status.isPaused && status.words?.headline == "“desk” has paused")
+        #expect(status.tileWords?.state == "Paused")
+        status.heldByMember(false)
+        #expect(!status.isPaused && status.words == nil)
+        var waiting = ViewerStatus(connectingTo: "desk")
+        waiting.heldByMember(true)
+        waiting.handle(Self.paired())
+        #expect(waiting.words?.detail == "The picture comes when it resumes.")
+    }
+
+    /// The last picture of a share that has ended, or isn't for this viewer, isn't seen any more.
+    @Test func whatIsOverIsCovered() {
+        for event in [
+            ViewerEvent.hostEnded(says: nil), .broadcast(false), .refused(.forgotten(says: "no")),
+            .refused(.other(says: "no")),
+        ] {
+            var status = Self.watching()
+            #expect(!status.isOver)
+            status.handle(event)
+            #expect(status.isOver, "\(event)")
+        }
+        for event in [
+            ViewerEvent.controlLost(reason: "gone"), .stalled(.seconds(3), .nothingArrives),
+            .sourceVisible(false),
+        ] {
+            var status = Self.watching()
+            status.handle(event)
+            #expect(!status.isOver, "\(event)")
+        }
+    }
+
     @Test func aTextIsShownUntilThePictureComes() {
         var status = ViewerStatus(connectingTo: "desk")
         #expect(status.words?.sentence == "Connecting to “desk”…")
@@ -432,8 +487,9 @@ import Testing
         var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
         status.handle(.codeNeeded(CodeQuestion(host: "study")))
         #expect(status.words?.headline == "Type the code that the screen of “study” shows")
-        status.entersRoom = true
-        #expect(status.words?.headline == "Type the code that a screen in the room “study” shows")
+        status = .atRoomDoor("192.0.2.7:52345")
+        status.handle(.codeNeeded(CodeQuestion(host: "study")))
+        #expect(status.words?.headline == "Type the code that the screens in “study” show")
         #expect(ViewerPane.prompt(status)?.headline == status.words?.headline)
     }
 

@@ -16,6 +16,11 @@ import BeamMedia
     var keys: [WindowCommand.Row]?
     /// A few keys at the lower edge, for some seconds; nil: they aren't shown.
     var hint: Notice?
+    /// A question that a key answers, and since when it is there.
+    var ask: WindowAsk?
+    var askSince = MediaTime.zero
+    /// Whose picture is shown, if that isn't said elsewhere.
+    var pictureName: String?
     var statistics: [String] = []
     var showsStatistics = false
     /// Who is in the room: a name, and after a tab what it does.
@@ -106,6 +111,7 @@ import BeamMedia
     private var drawnCaptions = LayerCache<Placed<[WindowCaption]>>()
     private var drawnNotice = LayerCache<Placed<WindowNotice>>()
     private var drawnBadge = LayerCache<Placed<BadgeContent>>()
+    private var drawnName = LayerCache<Placed<String>>()
     private var drawnNote = LayerCache<NoteContent>()
     private var drawnHint = LayerCache<Placed<String>>()
     private var rows: [PickerPanel.Row] = []
@@ -115,7 +121,9 @@ import BeamMedia
     private(set) var transcriptRect: PixelRect?
 
     /// Whether the middle of the window shows text.
-    var hasWords: Bool { message != nil || held != nil || picker != nil || codeEntry != nil }
+    var hasWords: Bool {
+        message != nil || held != nil || picker != nil || codeEntry != nil || ask?.code != nil
+    }
 
     /// Ordered from back to front.
     func layers(_ setting: Setting) -> [Layer] {
@@ -133,9 +141,10 @@ import BeamMedia
         let middle = [statistics, people, central].compactMap { $0?.rect }
         let captions = captionLayer(setting, in: area, avoiding: middle)
         let notice = noticeLayer(setting, in: area, avoiding: middle, captions: captions?.rect)
+        let name = nameLayer(setting, in: area, avoiding: middle + [captions, notice].compactMap { $0?.rect })
         let hint = hintLayer(
-            setting, in: area, avoiding: middle + [captions, notice].compactMap { $0?.rect })
-        let others = [statistics, people, captions, transcript, central, notice, note, hint].compactMap(\.self)
+            setting, in: area, avoiding: middle + [captions, notice, name].compactMap { $0?.rect })
+        let others = [statistics, people, name, captions, transcript, central, notice, note, hint].compactMap(\.self)
         let badge = badgeLayer(
             setting, in: area, avoiding: others.map(\.rect), edges: [captions, notice, hint].compactMap { $0?.rect })
         return others + [badge].compactMap(\.self)
@@ -187,13 +196,18 @@ import BeamMedia
     private var central: Central? {
         if let keys { return .keys(keys) }
         if let codeEntry { return .codeEntry(codeEntry) }
-        guard let picker else { return (message ?? held).map { .message($0) } }
+        guard let picker else { return (askMessage ?? message ?? held).map { .message($0) } }
         guard picker.entries.isEmpty else { return .picker(picker) }
         return .message(
             message
                 ?? WindowMessage(
                     headline: "Looking for hosts…",
                     detail: "Run `beamroom share` on the machine that you want to watch."))
+    }
+
+    private var askMessage: WindowMessage? {
+        guard let ask, let code = ask.code else { return nil }
+        return WindowMessage(headline: VisibleText.cleaned(ask.text), detail: ask.detail, code: code)
     }
 
     private func statisticsLayer(_ setting: Setting, avoiding others: [PixelRect]) -> Layer? {
@@ -230,11 +244,12 @@ import BeamMedia
     ) -> Layer? {
         // While the transcript covers all of the window, it is shown over that.
         let area = area.isEmpty ? PixelRect(setting.canvas) : area
-        let key = notice.flatMap { notice in
-            notice.isShown
-                ? Placed(
-                    content: notice.notice, setting: setting, area: area,
-                    others: others + [captions].compactMap(\.self), edges: [captions].compactMap(\.self)) : nil
+        let asked = ask.flatMap { $0.code == nil && codeEntry == nil ? WindowNotice(text: $0.text, time: nil) : nil }
+        let shown = asked ?? notice.flatMap { $0.isShown ? $0.notice : nil }
+        let key = shown.map { notice in
+            Placed(
+                content: notice, setting: setting, area: area,
+                others: others + [captions].compactMap(\.self), edges: [captions].compactMap(\.self))
         }
         return drawnNotice.layer(key) {
             NoticePanel.layer(
@@ -247,6 +262,16 @@ import BeamMedia
         let text = hint?.notice.text ?? ""
         return drawnHint.layer(isShown ? Placed(content: text, setting: setting, area: area, others: others) : nil) {
             HintPanel.layer($0.content, in: $0.area, scale: setting.scale, avoiding: $0.others)
+        }
+    }
+
+    /// In a lower corner, or where that is taken in an upper one.
+    private func nameLayer(_ setting: Setting, in area: PixelRect, avoiding others: [PixelRect]) -> Layer? {
+        let name = setting.isOverPicture && !area.isEmpty ? pictureName : nil
+        return drawnName.layer(
+            name.map { Placed(content: $0, setting: setting, area: area, others: others) }
+        ) {
+            NamePanel.layer($0.content, in: $0.area, scale: setting.scale, avoiding: $0.others)
         }
     }
 

@@ -25,6 +25,14 @@ extension VideoWindow {
         updateWatched()
     }
 
+    /// Removes the last picture, because it isn't to be seen any more. With several sources: `forgetPicture(of:)`.
+    public func forgetPicture() {
+        guard picture != nil else { return }
+        picture = nil
+        isStale = true
+        updateWatched()
+    }
+
     /// Shows a list to choose from, instead of a message. An empty list shows that hosts are being searched. Nil
     /// removes the list.
     public func setPicker(_ entries: [PickerEntry]?) {

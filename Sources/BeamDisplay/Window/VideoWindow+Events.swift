@@ -101,6 +101,7 @@ extension VideoWindow {
         let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
         guard UInt32(key.keysym.mod) & others == 0 else { return }
         let code = CommandKeys.code(key.keysym)
+        if pressInAsk(code, isRepeated: key.repeat != 0, &events) { return }
         if panels.codeEntry == nil, let picker = panels.picker, pick(picker, code, &events) { return }
         if panels.codeEntry == nil, panels.picker == nil, panels.message?.takesEnter == true,
             [SDLK_RETURN, SDLK_KP_ENTER].contains(code), key.repeat == 0

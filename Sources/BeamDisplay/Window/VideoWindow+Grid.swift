@@ -23,7 +23,7 @@ extension VideoWindow {
         grid.set(sources)
         if isSameSet, states == sources.map(\.isShownDim), hadGrid == grid.isShown {
             // Only words have changed.
-            if grid.isShown { areLayersStale = true }
+            areLayersStale = true
         } else {
             isStale = true
         }

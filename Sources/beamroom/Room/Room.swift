@@ -8,6 +8,7 @@ import BeamProtocol
 import BeamSound
 import BeamTrust
 import BeamViewer
+import Dispatch
 
 /// `beamroom room`.
 struct Room: ParsableCommand {
@@ -20,9 +21,10 @@ struct Room: ParsableCommand {
             code. Without a name it enters the only room on this network, or else makes one that is named after this machine.
 
             In the window: s shares your screen and ends that, p pauses it, w shows who is here; 1 to 8 or a click shows one
-            screen alone, g or Escape all of them; n writes a note, t shows the transcript, c hides captions, i shows
-            statistics, f fills the screen, q leaves. The same keys s, p, w and n are in the terminal, x to put somebody out,
-            and c to replace the code at all members.
+            screen alone, g or Escape all of them; Enter (in the terminal j) joins another room of this name if one is
+            offered; n writes a note, t shows the transcript, c hides captions, i shows statistics, f fills the screen, q
+            leaves. The same keys s, p, w and n are in the terminal, x to put somebody out, and c to replace the code at all
+            members. Newcomers without the code are asked about in the window and in the terminal: y or n.
             The exit status is 2 if this device isn't let in or is put out, and 1 if the program couldn't start.
             """.inParagraphs)
 
@@ -42,7 +44,8 @@ struct Room: ParsableCommand {
     @OptionGroup var doorCode: DoorCodeOptions
     @Option(
         help:
-            "Newcomers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
+            "Newcomers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal and a window)"
+    )
     var accept: HostSession.Acceptance?
 
     @Flag(help: "Share your screen from the beginning.")
@@ -137,64 +140,152 @@ struct Room: ParsableCommand {
         if let windowOptions { try MainActor.assumeIsolated { try RoomWindow.prepare(windowOptions) } }
 
         let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
-        let prompt = PairingPrompt(context.console, terminal, wish: "enter")
+        let prompt = PairingPrompt(
+            context.console, terminal, wish: "enter", hasWindow: windowOptions != nil)
         let presence = noDiscovery ? nil : RoomPresence()
+        let acquaintances = { @Sendable (room: String) in
+            RoomEntry.acquaintances(in: room, store: store, own: identity)
+        }
+        let entry = RoomEntry(
+            context: context, store: store, presence: presence, deviceName: ownName, code: given,
+            window: windowOptions, terminal: terminal, acquaintances: acquaintances)
         let meeting = RoomMeeting(
-            context, settings(store, identity, given, context), prompt: prompt, presence: presence)
+            context, settings(store, identity, given, context, acquaintances), prompt: prompt, entry: entry,
+            presence: presence)
         // What may wait for the network or the person comes after all that can fail at once.
         try meeting.open()
         presence?.start()
-        let entry = RoomEntry(
-            context: context, store: store, presence: presence, deviceName: ownName, code: given,
-            window: windowOptions, terminal: terminal)
-        let beginning: RoomServer.Beginning?
+        let wanted = room.map { ShownText.line($0) }
+        let entrance: RoomEntry.Entrance?
         do {
-            beginning = try entry.find(
-                room.map { ShownText.line($0) }, at: at, machine: MachineName.current, within: Self.searchTime)
+            entrance = try entry.find(wanted, at: at, machine: MachineName.current, within: Self.searchTime)
         } catch {
             meeting.close()
             throw error
-        }
-        guard let beginning else {
-            meeting.close()
-            return try context.conclude(context.latch.wait())
-        }
-        if case .resume(let known) = beginning, let problem = meeting.claim(known) {
-            meeting.close()
-            return try context.conclude(.failed(problem))
         }
         prompt.setCommands(
             TerminalQuestions.Commands(
                 note: { meeting.write(.note($0)) }, pause: { meeting.togglePause() },
                 share: { meeting.toggleShare() }, people: { meeting.listPeople() },
-                putOut: { meeting.askWhomToPutOut() }, newCode: { meeting.renewCode() }))
-        prompt.start { connection, accept in meeting.decide(connection, accept: accept) }
-        let ticker = EverySecond { meeting.tick() }
-        /// Ends what runs, and says how it went. On the thread that it is called on.
-        @Sendable func finish(_ ending: Ending) throws {
+                putOut: { meeting.askWhomToPutOut() }, newCode: { meeting.renewCode() },
+                join: { meeting.joinOffered() }))
+        try stay(in: entrance, context, meeting, entry, prompt)
+    }
+
+    /// Stays in the room, and in those for which it is left, until the end.
+    private func stay(
+        in first: RoomEntry.Entrance?, _ context: CommandContext, _ meeting: RoomMeeting, _ entry: RoomEntry,
+        _ prompt: PairingPrompt
+    ) throws {
+        var next = first
+        while let entrance = next {
+            if case .resume(let known) = entrance.beginning, let problem = meeting.claim(known) {
+                meeting.close()
+                return try context.conclude(.failed(problem))
+            }
+            prompt.start { connection, accept in meeting.decide(connection, accept: accept) }
+            let ticker = EverySecond { meeting.tick() }
+            /// Ends what runs, and says how it went. On the thread that it is called on.
+            @Sendable func finish(_ ending: Ending) throws {
+                ticker.cancel()
+                meeting.close()
+                try context.conclude(meeting.verdict(ending))
+            }
+            let ending = run(context, meeting, entrance) { try finish($0) }
+            if let ending { return try finish(ending) }
             ticker.cancel()
-            meeting.close()
-            try context.conclude(meeting.verdict(ending))
+            do {
+                next = try move(context, meeting, entry)
+            } catch {
+                meeting.close()
+                throw error
+            }
         }
-        let ending = MainWindow(hasWindow: windowOptions != nil).run(
-            context, prepare: {}, start: { meeting.begin(beginning) },
-            open: { () throws(DisplayError) in
-                guard let viewers = meeting.viewers, let windowOptions else { return {} }
-                let window = try RoomWindow(
-                    windowOptions, board: meeting.board, viewers: viewers,
-                    actions: RoomWindow.Actions(
-                        write: { meeting.write($0) }, toggleShare: { meeting.toggleShare() },
-                        togglePause: { meeting.togglePause() })
-                ) { MainWindow.finishWithoutDisplay(context, finish) }
-                return { window.run() }
-            }, end: { meeting.board.endWindow() })
-        try finish(ending)
+        meeting.close()
+        try context.conclude(context.latch.verdict(context.latch.wait()))
+    }
+
+    /// Runs until the end of the program, or until the room is to be left for another one: nil.
+    private func run(
+        _ context: CommandContext, _ meeting: RoomMeeting, _ entrance: RoomEntry.Entrance,
+        finish: @escaping @Sendable (Ending) throws -> Void
+    ) -> Ending? {
+        // The command runs on the main thread, as SDL requires for a window.
+        MainActor.assumeIsolated {
+            let isOver = DispatchSemaphore(value: 0)
+            let end = { @Sendable in
+                meeting.board.endWindow()
+                isOver.signal()
+            }
+            meeting.begin(entrance)
+            do throws(DisplayError) {
+                var window: RoomWindow?
+                if let viewers = meeting.viewers, let windowOptions {
+                    window = try RoomWindow(
+                        windowOptions, board: meeting.board, viewers: viewers,
+                        actions: RoomWindow.Actions(
+                            write: { meeting.write($0) }, toggleShare: { meeting.toggleShare() },
+                            togglePause: { meeting.togglePause() },
+                            answerOffer: { $0 ? _ = meeting.joinOffered() : meeting.declineOffer() },
+                            decide: { meeting.decideInWindow($0, accept: $1) })
+                    ) { MainWindow.finishWithoutDisplay(context, finish) }
+                }
+                context.latch.whenEnded(end)
+                meeting.whenMoving(end)
+                if let window {
+                    window.run()
+                    // The person has closed it.
+                    if meeting.wantedMove == nil { context.latch.end(.done) }
+                } else {
+                    isOver.wait()
+                }
+            } catch {
+                context.latch.end(.failed("\(error)"))
+            }
+            meeting.whenMoving(nil)
+            return context.latch.current
+        }
+    }
+
+    /// Leaves the room for another one. If that doesn't let this device in, it comes back, or makes the room anew.
+    ///
+    /// - Returns: nil if the program is to end.
+    private func move(
+        _ context: CommandContext, _ meeting: RoomMeeting, _ entry: RoomEntry
+    ) throws -> RoomEntry.Entrance? {
+        let move = meeting.wantedMove
+        let name = meeting.leave() ?? room.map { ShownText.line($0) }
+        var next: RoomEntry.Entrance?
+        switch move {
+        case .enter(let entrance, _): next = entrance
+        case .ask(let found):
+            let other = RoomEntry.Room(
+                name: found.room, mark: found.standing?.mark, doors: found.doors, isOptional: true)
+            switch try entry.enter(other) {
+            case .entered(let entrance): next = entrance
+            case .ended: return nil
+            case .gone: break
+            case .declined:
+                meeting.neighbours.avoid(found.standing?.mark)
+                context.say(
+                    "The other room “\(PeerText.name(found.room))” doesn't let you in, or can't be reached. You go back."
+                )
+            }
+        case .search, nil: break
+        }
+        next =
+            try next
+            ?? entry.find(
+                name, at: nil, machine: MachineName.current, within: Self.searchTime,
+                avoiding: meeting.neighbours.avoided)
+        if next != nil { try meeting.reopen() }
+        return next
     }
 
     // MARK: What the options mean
 
     private var acceptance: HostSession.Acceptance {
-        accept ?? (spoken.canAsk ? .ask : .none)
+        accept ?? (spoken.canAsk || windowOptions != nil ? .ask : .none)
     }
 
     /// As the others read it.
@@ -206,25 +297,30 @@ struct Room: ParsableCommand {
     }
 
     private func settings(
-        _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ context: CommandContext
+        _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ context: CommandContext,
+        _ acquaintances: @escaping @Sendable (String) -> [DeviceKey: String]
     ) -> RoomMeeting.Settings {
         let console = context.console
         // A code is shown on a terminal and in the window only: it must not get into a log. Nobody needs one if all are let
         // in.
         let showsCode = console.isTerminal && acceptance != .all
         let hasCode = showsCode || windowOptions != nil && acceptance != .all
-        let hostCode = doorCode.hostCode(given, isShown: hasCode, isFile: code.codeFile != nil)
+        let makeCode = { @Sendable [doorCode, isFile = code.codeFile != nil] in
+            doorCode.hostCode(given, isShown: hasCode, isFile: isFile)
+        }
+        let hostCode = makeCode()
         let name = ownName
         let door = HostSession.Configuration(
             acceptance: acceptance, deviceName: name,
-            trust: HostTrust(own: identity.deviceKey, code: hostCode, takesNewViewers: true, remembersNewViewers: false)
+            trust: HostTrust(
+                own: identity.deviceKey, code: hostCode, takesNewViewers: true, remembersNewViewers: false)
         )
         let (window, playback, capture, sound, mediaPort) = (windowOptions, playback, capture, sound, mediaPort)
         let trust = ViewerOptions.Trust(store: store, deviceName: name, pairs: false, remembersNewHosts: false)
         return RoomMeeting.Settings(
             server: RoomServer.Options(
                 bindAddress: bind, controlPort: port, identity: identity, door: door, name: name),
-            store: store,
+            makeCode: makeCode, store: store,
             invitation: DoorReporter.Invitation(
                 acceptance: acceptance, isTrustedOnly: false, showsCode: showsCode,
                 hasCode: code.code != nil || code.codeFile != nil, service: hostCode.service, codeFile: code.codeFile,
@@ -254,6 +350,6 @@ struct Room: ParsableCommand {
             },
             hasWindow: window != nil, sharesPlayedSound: capture.source == "x11" && sound.isPlayedHere,
             watches: !noWatch, sharesAtOnce: share, captionsPath: spoken.captions,
-            transcriptPath: spoken.transcript)
+            transcriptPath: spoken.transcript, acquaintances: acquaintances)
     }
 }

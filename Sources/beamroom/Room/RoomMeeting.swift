@@ -4,6 +4,7 @@ import BeamNetwork
 import BeamProtocol
 import BeamTrust
 import BeamViewer
+import Dispatch
 import Synchronization
 
 /// This device in a room of equals: joins the room's connections with discovery, what is watched, shared and written, and
@@ -11,6 +12,8 @@ import Synchronization
 final class RoomMeeting: Sendable {
     struct Settings: Sendable {
         var server: RoomServer.Options
+        /// A code for the newcomers of another room.
+        var makeCode: @Sendable () -> HostCode
         var store: TrustStore
         var invitation: DoorReporter.Invitation
         /// How what others share is watched.
@@ -26,17 +29,39 @@ final class RoomMeeting: Sendable {
         var sharesAtOnce: Bool
         var captionsPath: String?
         var transcriptPath: String?
+        /// Those with whom this device was in a room of this name.
+        var acquaintances: @Sendable (_ room: String) -> [DeviceKey: String]
     }
 
-    private struct Parts: Sendable {
+    /// What belongs to the present room.
+    struct Parts: Sendable {
         var server: RoomServer
         var viewers: RoomViewers
         var share: RoomShare
-        var words: HostWords
     }
 
-    private struct State {
+    /// This device is to leave its room for another one.
+    enum Move: Sendable {
+        /// To ask at the doors of this one.
+        case ask(RoomPresence.Found)
+        /// To enter this one, in which somebody who is known here has let it in.
+        case enter(RoomEntry.Entrance, RoomPresence.Found)
+        /// To look which rooms there are: the one that was entered has gone meanwhile.
+        case search
+    }
+
+    struct State {
         var parts: Parts?
+        /// The files of words, which stay the same in all rooms.
+        var words: HostWords?
+        var hasBegunWords = false
+        /// How the present room has begun.
+        var entrance: RoomEntry.Entrance?
+        var move: Move?
+        var letsInAcquaintances = false
+        var onMove: (@Sendable () -> Void)?
+        /// A member that is known here is sought in the room with this mark.
+        var probed: Set<RoomMark> = []
         /// The present room's name, and its ID once it is known.
         var room: String?
         var id: [UInt8]?
@@ -49,7 +74,6 @@ final class RoomMeeting: Sendable {
         var reporters: [DeviceKey: WatchReporter] = [:]
         var violations = WordLimit()
         var refusals = WordLimit()
-        var hasMentionedNamesake = false
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressWords?
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
@@ -61,22 +85,31 @@ final class RoomMeeting: Sendable {
     }
 
     let board: RoomBoard
-    private let settings: Settings
-    private let context: CommandContext
-    private let prompt: PairingPrompt
+    let settings: Settings
+    let context: CommandContext
+    let prompt: PairingPrompt
     private let desk: QuestionDesk
-    private let people: RoomPeople
+    /// How other rooms are entered.
+    let entry: RoomEntry
+    let people: RoomPeople
     private let words: RoomReporter
     private let door: DoorReporter
     private let shareReporter: RoomShareReporter
     private let keeper: TrustKeeper
-    private let presence: RoomPresence?
-    private let state = Mutex(State())
+    let presence: RoomPresence?
+    let neighbours = RoomNeighbours()
+    /// Seeks those who are known here in other rooms; one after another.
+    let probes = DispatchQueue(label: "beam-room-probe")
+    let state = Mutex(State())
 
     private var own: DeviceKey { settings.server.identity.deviceKey }
 
     /// - Parameter presence: discovery, which is running; nil: it isn't used.
-    init(_ context: CommandContext, _ settings: Settings, prompt: PairingPrompt, presence: RoomPresence?) {
+    init(
+        _ context: CommandContext, _ settings: Settings, prompt: PairingPrompt, entry: RoomEntry,
+        presence: RoomPresence?
+    ) {
+        self.entry = entry
         self.context = context
         self.settings = settings
         self.prompt = prompt
@@ -87,8 +120,10 @@ final class RoomMeeting: Sendable {
         self.board = board
         people = RoomPeople(context, own: settings.server.identity.deviceKey) { board.tell($0) }
         words = RoomReporter(context)
+        let people = self.people
         shareReporter = RoomShareReporter(
-            context, board, takesCommands: prompt.takesCommands, sharesPlayedSound: settings.sharesPlayedSound)
+            context, board, takesCommands: prompt.takesCommands, sharesPlayedSound: settings.sharesPlayedSound,
+            isAlone: { people.here.count < 2 })
         door = DoorReporter(context, prompt: prompt, invitation: settings.invitation, guests: .newcomers)
         keeper = TrustKeeper(settings.store)
     }
@@ -98,36 +133,79 @@ final class RoomMeeting: Sendable {
         let words = try HostWords(
             captionsPath: settings.captionsPath, transcriptPath: settings.transcriptPath
         ) { [shareReporter] in shareReporter.handle($0) }
-        let server: RoomServer
         do {
-            server = try RoomServer(
-                settings.server,
-                handlers: RoomServer.Handlers(
-                    onEvent: { [weak self] in self?.handle($0) },
-                    locate: { [presence] in presence?.endpoints(of: $0) ?? [] }))
+            try openRoom(settings.server)
         } catch {
             words.close()
             throw error
         }
+        state.withLock { $0.words = words }
+        presence?.connect { [weak self] in self?.handle($0) }
+    }
+
+    /// Opens the ports for another room, after `leave`.
+    func reopen() throws {
+        var options = settings.server
+        options.door.trust.code = settings.makeCode()
+        try openRoom(options)
+    }
+
+    private func openRoom(_ options: RoomServer.Options) throws {
+        let server = try RoomServer(
+            options,
+            handlers: RoomServer.Handlers(
+                onEvent: { [weak self] in self?.handle($0) },
+                locate: { [presence] in presence?.endpoints(of: $0) ?? [] }))
         let viewers = RoomViewers(settings.viewing(server)) { [weak self] device, name, notice in
             self?.handle(notice, of: device, name)
         }
         let share = RoomShare({ [settings] in try settings.sharing(server, $0) }) { [shareReporter] in
             shareReporter.handle($0)
         }
-        let parts = Parts(server: server, viewers: viewers, share: share, words: words)
+        let parts = Parts(server: server, viewers: viewers, share: share)
         state.withLock { $0.parts = parts }
-        presence?.connect { [weak self] in self?.handle($0) }
         // The room says which one, once this device is in it.
         showCode(nil)
+    }
+
+    /// Leaves the room for another one. A room in which nothing was, and nobody else, is forgotten. Waits for the network.
+    ///
+    /// - Returns: the room's name, if it was entered.
+    func leave() -> String? {
+        let (left, name) = state.withLock { ($0.parts, $0.room) }
+        guard let parts = left else { return nil }
+        parts.share.stop()
+        parts.viewers.stop()
+        // Before discovery, which takes a while: nobody enters meanwhile.
+        parts.server.shutdown()
+        presence?.withdraw()
+        prompt.withdrawAll()
+        let isEmpty = neighbours.isEmpty
+        store(isEnd: true)
+        if isEmpty, let id = state.withLock({ $0.id }) { _ = keeper.perform { try? $0.forgetRoom(id) } }
+        _ = keeper.finish()
+        state.withLock { state in
+            // The claim of the old room ends with it.
+            (state.parts, state.room, state.id, state.claim, state.entrance) = (nil, nil, nil, nil, nil)
+            (state.unstored, state.stored, state.last, state.early, state.reporters) = (nil, nil, nil, [], [:])
+            (state.move, state.letsInAcquaintances) = (nil, false)
+        }
+        neighbours.left()
+        people.forget()
+        board.reset()
+        context.console.live([])
+        return name
     }
 
     private var parts: Parts? { state.withLock { $0.parts } }
     var server: RoomServer? { parts?.server }
     var viewers: RoomViewers? { parts?.viewers }
+    /// Commands for the room do nothing while there is none.
+    private var presentParts: Parts? { state.withLock { $0.room == nil ? nil : $0.parts } }
 
-    func begin(_ beginning: RoomServer.Beginning) {
-        server?.begin(beginning)
+    func begin(_ entrance: RoomEntry.Entrance) {
+        state.withLock { $0.entrance = entrance }
+        server?.begin(entrance.beginning)
     }
 
     /// Takes the room for this program. Waits for the disk.
@@ -146,14 +224,17 @@ final class RoomMeeting: Sendable {
         }
     }
 
-    /// What the exit status says: closing the window is a failure if the room had ended for this device.
+    /// What the exit status says: whatever ends the program is a failure if the room had ended for this device.
     func verdict(_ ending: Ending) -> Ending {
-        ending == .done && state.withLock({ $0.hasEnded }) ? .peerLost(nil) : ending
+        if state.withLock({ $0.hasEnded }) { context.latch.noteRefusal() }
+        return context.latch.verdict(ending)
     }
 
     private func handle(_ event: RoomPresence.Event) {
         switch event {
         case .appeared(let device): server?.appeared(device)
+        // `lookAround` does so each second.
+        case .changed: break
         case .announced:
             guard let room = state.withLock({ $0.room }) else { break }
             context.say(
@@ -165,17 +246,40 @@ final class RoomMeeting: Sendable {
 
     // MARK: What the person and programs do
 
-    func write(_ input: RoomInput) { server?.write(input) }
+    func write(_ input: RoomInput) {
+        switch input {
+        case .partial: break
+        default: neighbours.noteUse()
+        }
+        presentParts?.server.write(input)
+    }
 
-    func toggleShare() { parts?.share.toggle() }
+    func toggleShare() {
+        neighbours.noteUse()
+        presentParts?.share.toggle()
+    }
 
-    func setSharing(_ isOn: Bool) { parts?.share.set(isOn) }
+    func setSharing(_ isOn: Bool) {
+        if isOn { neighbours.noteUse() }
+        presentParts?.share.set(isOn)
+    }
 
-    func togglePause() { parts?.share.togglePause() }
+    func togglePause() { presentParts?.share.togglePause() }
 
-    func setPaused(_ isPaused: Bool) { parts?.share.setPaused(isPaused) }
+    func setPaused(_ isPaused: Bool) { presentParts?.share.setPaused(isPaused) }
 
-    func decide(_ connection: ConnectionID, accept: Bool) { server?.decide(connection, accept: accept) }
+    /// The person has answered in the terminal.
+    func decide(_ connection: ConnectionID, accept: Bool) {
+        board.settle(connection, isAgreed: accept)
+        server?.decide(connection, accept: accept)
+    }
+
+    /// The person has answered in the window.
+    func decideInWindow(_ connection: ConnectionID, accept: Bool) {
+        board.settle(connection, isAgreed: accept)
+        prompt.answered(connection, accept: accept)
+        server?.decide(connection, accept: accept)
+    }
 
     func renewCode() { server?.renewCode() }
 
@@ -254,6 +358,7 @@ final class RoomMeeting: Sendable {
             context.say("Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
             context.events.write(
                 "refused", ["from": .string(device.hex), "reason": .string(Self.words(refusal))])
+        case .notEntered where state.withLock({ $0.entrance?.isFound }) == true: move(.search)
         case .notEntered:
             context.latch.end(
                 .peerLost(
@@ -264,13 +369,20 @@ final class RoomMeeting: Sendable {
     private func handle(_ event: MeshEvent) {
         board.handle(event)
         if let event = event.roomEvent {
-            parts?.words.handle(event)
+            state.withLock { $0.words }?.handle(event)
+            if case .lines(let lines) = event, lines.contains(where: \.isWritten) {
+                neighbours.noteUse()
+                letInAcquaintances()
+            }
             if state.withLock({ $0.early?.append(event) }) == nil { words.handle(event) }
         }
         switch event {
         case .entered(let room): entered(room)
         case .people(let people):
             self.people.update(people)
+            if people.contains(where: { $0.device != own }) { neighbours.noteCompany() }
+            if people.contains(where: { $0.isHere && $0.isSharing && $0.device != own }) { neighbours.noteUse() }
+            if !neighbours.isUnused { letInAcquaintances() }
             if settings.watches { viewers?.update(people.filter { $0.device != own }) }
             if let id = state.withLock({ $0.id }) { presence?.setRoom(id, members: people.map(\.device), own: own) }
         case .violated(let device, let what):
@@ -304,6 +416,7 @@ final class RoomMeeting: Sendable {
         {
             _ = keeper.perform { try? $0.forgetRoom(id) }
         }
+        shareReporter.end()
         parts?.share.set(false)
         viewers?.update([])
         guard settings.hasWindow else { return context.latch.end(.peerLost(reason)) }
@@ -315,9 +428,16 @@ final class RoomMeeting: Sendable {
 
     private func entered(_ room: String) {
         let name = PeerText.name(room)
-        state.withLock { $0.room = name }
+        let entrance = state.withLock { state in
+            state.room = name
+            return state.entrance
+        }
         guard let server else { return }
-        context.say("You are in the room “\(name)”.")
+        var wasMade = false
+        if case .found? = entrance?.beginning { wasMade = true }
+        neighbours.entered(name, wasMade: wasMade)
+        letInAcquaintances()
+        sayEntered(name, wasMade: wasMade)
         let addresses = AddressWords(
             purpose: "To enter it", command: "room --at", bindAddress: settings.server.bindAddress,
             port: server.controlPort)
@@ -336,14 +456,46 @@ final class RoomMeeting: Sendable {
             return state.early ?? []
         }
         for event in early { words.handle(event) }
-        parts?.words.start { server.write($0) }
+        let words = state.withLock { state in
+            defer { state.hasBegunWords = true }
+            return state.hasBegunWords ? nil : state.words
+        }
+        words?.start { [weak self] in self?.write($0) }
         context.programs?.connect(
             ProgramInput.Handlers(
-                write: { server.write($0) }, pause: { [weak self] in self?.setPaused($0) },
+                write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
                 room: ProgramInput.Room(
                     share: { [weak self] in self?.setSharing($0) },
-                    putOut: { [weak self] in self?.putOut($0) })))
-        if settings.sharesAtOnce { setSharing(true) }
+                    putOut: { [weak self] in self?.putOut($0) },
+                    join: { [weak self] in self?.joinOffered() })))
+        guard settings.sharesAtOnce else { return }
+        guard entrance?.isProved == true else { return holdShare() }
+        // Without `setSharing`: as long as nobody else is here, this doesn't count as use.
+        parts?.share.set(true)
+    }
+
+    /// Lets in those with whom this device was in a room of this name, as long as nobody has shared or written here. They
+    /// prove their keys. Others are asked about, or need the code.
+    private func letInAcquaintances() {
+        guard settings.invitation.acceptance == .ask else { return }
+        let isUnused = neighbours.isUnused
+        let (room, server, hasChanged) = state.withLock { state in
+            defer { state.letsInAcquaintances = isUnused }
+            return (state.room, state.parts?.server, state.letsInAcquaintances != isUnused)
+        }
+        guard hasChanged, let room, let server else { return }
+        // Which ones is on the disk.
+        _ = keeper.perform { [neighbours, settings] _ in
+            server.setAcquaintances(isUnused && neighbours.isUnused ? settings.acquaintances(room) : [:])
+        }
+    }
+
+    /// Somebody may have announced a room of this name to be shown what this device shares.
+    private func holdShare() {
+        let reason = "Nobody in this room has proved that it is the one that you mean."
+        context.say("Your screen isn't shared yet: \(reason) Look who is here (w), and press s to share it.")
+        context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
+        board.tell("Your screen isn't shared yet: look who is here (w), and press s to share it.")
     }
 
     private func sayHowToEnter() {
@@ -377,8 +529,9 @@ final class RoomMeeting: Sendable {
         }
         switch event {
         case .codeChanged(let change): board.setCode(settings.invitation.acceptance == .all ? nil : change.code)
-        case .comparisonAsked(_, let visitor) where prompt.takesCommands:
-            board.tell("\(visitor) asks to enter. Answer in the terminal.")
+        case .comparisonAsked(let connection, let visitor): board.ask(connection, from: visitor)
+        case .digitsShown(let connection, let digits, _): board.compare(connection, digits: digits)
+        case .askWithdrawn(let connection), .askTaken(let connection, _): board.settle(connection, isAgreed: false)
         default: break
         }
         _ = door.handle(event)
@@ -423,20 +576,6 @@ final class RoomMeeting: Sendable {
 
     private static let storePause = Duration.seconds(2)
 
-    /// A room of the same name that isn't this one is mentioned, once: somebody may have meant to enter.
-    private func mentionNamesakes() {
-        guard let presence, let room = state.withLock({ $0.hasMentionedNamesake ? nil : $0.room }),
-            people.here.count == 1,
-            context.events.millisecondsSinceStart > 5000,
-            let other = presence.found.first(where: { DeviceNames.areSame($0.room, room) }),
-            let endpoint = other.endpoints.first
-        else { return }
-        state.withLock { $0.hasMentionedNamesake = true }
-        context.say(
-            "Another room on this network is called “\(room)”, too. To enter that one: "
-                + "`beamroom room --at \(endpoint.description)`.")
-    }
-
     // MARK: What is watched and shared
 
     private func reporter(of device: DeviceKey, _ name: String) -> WatchReporter {
@@ -460,7 +599,7 @@ final class RoomMeeting: Sendable {
 
     /// Once a second.
     func tick() {
-        mentionNamesakes()
+        lookAround()
         store()
         door.tick { server?.setCode($0) }
         if let words = state.withLock({ $0.addressless }), words.isReachable() {
@@ -493,7 +632,10 @@ final class RoomMeeting: Sendable {
                 "fps": .rounded(frames), "kbps": .rounded(bits / 1000),
                 "viewers": .integer(report.session.viewers),
             ])
-            let rate = "\(ShareReporter.number(frames.rounded())) frames/s   \(ShareReporter.megabits(bits))/s"
+            let rounded = frames.rounded()
+            let rate =
+                "\(ShareReporter.number(rounded)) \(rounded == 1 ? "frame/s" : "frames/s")   "
+                + "\(ShareReporter.megabits(bits))/s"
             lines.append(
                 "You   \(host.isPaused ? "paused" : rate)   \(Words.count(report.session.viewers, "viewer"))")
         } else {
@@ -520,17 +662,27 @@ final class RoomMeeting: Sendable {
 
     /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.
     func close() {
-        guard let parts else { return }
-        parts.share.stop()
-        parts.viewers.stop()
-        parts.words.stopReading()
+        let (parts, words) = state.withLock { ($0.parts, $0.words) }
+        parts?.share.stop()
+        parts?.viewers.stop()
+        words?.stopReading()
         presence?.stop()
-        parts.server.shutdown()
-        parts.words.close()
+        parts?.server.shutdown()
+        words?.close()
         store(isEnd: true)
         _ = keeper.finish()
         context.console.finish()
         context.events.write("summary", ["seconds": .rounded(context.events.millisecondsSinceStart / 1000)])
-        if let transcript = parts.words.report { context.say(Words.written(transcript)) }
+        if let transcript = words?.report { context.say(Words.written(transcript)) }
+    }
+}
+
+extension RoomLine {
+    /// Somebody has said or written it. The others are sent by programs.
+    fileprivate var isWritten: Bool {
+        switch content {
+        case .caption, .note: true
+        case .alert, .message, .shareBegan, .shareEnded, .member: false
+        }
     }
 }

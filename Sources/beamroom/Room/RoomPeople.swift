@@ -60,6 +60,9 @@ final class RoomPeople: Sendable {
         }
     }
 
+    /// The room was left for another one.
+    func forget() { state.withLock { ($0.people, $0.hasBegun) = ([], false) } }
+
     /// Passes on what has changed.
     func update(_ people: [MeshPerson]) {
         let (old, hasBegun) = state.withLock { state in

@@ -13,17 +13,30 @@ final class RoomShareReporter: Sendable {
     private let takesCommands: Bool
     /// The sound is what this machine plays.
     private let sharesPlayedSound: Bool
+    /// Nobody else is here.
+    private let isAlone: @Sendable () -> Bool
     private let sound = Mutex(WordLimit())
     private let visible = Mutex(SpokenVisibility())
+    /// The room has ended for this device: what is still said of its share isn't true any more.
+    private let hasEnded = Mutex(false)
 
-    init(_ context: CommandContext, _ board: RoomBoard, takesCommands: Bool, sharesPlayedSound: Bool) {
+    init(
+        _ context: CommandContext, _ board: RoomBoard, takesCommands: Bool, sharesPlayedSound: Bool,
+        isAlone: @escaping @Sendable () -> Bool
+    ) {
+        self.isAlone = isAlone
         self.sharesPlayedSound = sharesPlayedSound
         self.context = context
         self.board = board
         self.takesCommands = takesCommands
     }
 
+    /// The room has ended for this device.
+    func end() { hasEnded.withLock { $0 = true } }
+
     func handle(_ notice: RoomShare.Notice) {
+        // A share that was just about to begin when this device was put out: nobody sees it.
+        if hasEnded.withLock({ $0 }), case .began = notice { return }
         switch notice {
         case .began(let facts, let warnings):
             board.setShare(isOn: true, isPaused: false)
@@ -31,7 +44,10 @@ final class RoomShareReporter: Sendable {
             context.say(
                 "You share \(facts.source), \(facts.size.width) × \(facts.size.height), with everybody in the room."
                     + (takesCommands ? " s ends that." : ""))
-            board.tell("The others see your screen now. Press s to end that.")
+            board.tell(
+                isAlone()
+                    ? "Whoever comes sees your screen. Press s to end that."
+                    : "The others see your screen now. Press s to end that.")
             context.events.write(
                 "own-share",
                 [

@@ -1,0 +1,50 @@
+import Testing
+
+@testable import BeamProtocol
+
+struct RoomStandingTests {
+    @Test func `A mark is the room's, and neither its ID nor a member's tag`() {
+        let room = [UInt8](repeating: 7, count: 32)
+        let mark = RoomMark(of: room)
+        #expect(mark == RoomMark(of: room))
+        #expect(mark != RoomMark(of: [UInt8](repeating: 8, count: 32)))
+        #expect(mark.text != RoomTag(room: room, member: .made(1)).text)
+        #expect(RoomMark(announced: mark.text.uppercased()) == mark)
+        for nonsense in ["", "12", mark.text + "0", String(repeating: "g", count: 16)] {
+            #expect(RoomMark(announced: nonsense) == nil)
+        }
+    }
+
+    @Test func `Exactly one of any rooms is above all others, whoever compares them`() {
+        let marks = (0..<6).map { RoomMark(of: [UInt8](repeating: $0, count: 32)) }
+        let standings = marks.enumerated().map { RoomStanding(members: $0.offset % 3 + 1, mark: $0.element) }
+        for one in standings {
+            for other in standings where one != other { #expect((one < other) != (other < one)) }
+        }
+        let best = standings.max()
+        #expect(standings.reversed().max() == best)
+        #expect(best?.members == 3)
+        let equals = marks.map { RoomStanding(members: 1, mark: $0) }
+        #expect(equals.max()?.mark == marks.min())
+        // Numbers of a peer's choice.
+        #expect(RoomStanding(members: .max, mark: marks[0]) > RoomStanding(members: .min, mark: marks[1]))
+    }
+
+    @Test(arguments: [
+        ("stduy", "study"), ("study", "Studdy"), ("math", "maths"), ("mathematics", "matehmatisc"), ("raum", "traum"),
+        ("übung", "Ubung"), ("lab", "labs"),
+    ]) func `A slip of the keyboard is near`(one: String, other: String) {
+        #expect(NearNames.areNear(one, other) && NearNames.areNear(other, one))
+    }
+
+    @Test(arguments: [
+        ("study", "study"), ("Study", "study"), ("math", "music"), ("room 1", "room 2"), ("lab", "lab 2"), ("a", "b"),
+        ("ab", "abc"), ("", ""), ("", "x"), ("study", "stdyu"),
+    ]) func `Other names aren't`(one: String, other: String) {
+        #expect(!NearNames.areNear(one, other) && !NearNames.areNear(other, one))
+    }
+
+    @Test func `Long names cost little`() {
+        #expect(!NearNames.areNear(String(repeating: "a", count: 100_000), String(repeating: "b", count: 100_000)))
+    }
+}

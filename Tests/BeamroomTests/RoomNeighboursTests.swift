@@ -1,0 +1,105 @@
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import BeamViewer
+import Testing
+
+@testable import beamroom
+
+struct RoomNeighboursTests {
+    /// The lower its number, the rather it stays.
+    private static let marks = (0..<4).map { RoomMark(of: [UInt8](repeating: $0, count: 32)) }.sorted()
+
+    private static func room(_ number: Int, _ name: String = "math", members: Int = 1) -> RoomPresence.Found {
+        RoomPresence.Found(
+            room: name, standing: RoomStanding(members: members, mark: marks[number]),
+            doors: (0..<members).map { Endpoint(host: "192.0.2.\($0 + 1)", port: 52345) })
+    }
+
+    private let start = ContinuousClock.now
+    private let own = RoomStanding(members: 1, mark: marks[2])
+
+    private func neighbours(wasMade: Bool = true) -> RoomNeighbours {
+        let neighbours = RoomNeighbours()
+        neighbours.entered("math", wasMade: wasMade, now: start)
+        return neighbours
+    }
+
+    /// The steps of so many seconds, one look each.
+    private func steps(
+        _ neighbours: RoomNeighbours, _ seconds: ClosedRange<Int>, _ found: [RoomPresence.Found],
+        own: RoomStanding? = nil
+    ) -> [RoomNeighbours.Step] {
+        seconds.compactMap {
+            neighbours.look(at: found, own: own ?? self.own, now: start + .seconds($0))
+        }
+    }
+
+    @Test func `A room that was just made gives way to the best one, once that stays the same`() {
+        let neighbours = neighbours()
+        #expect(steps(neighbours, 0...1, [Self.room(1)]).isEmpty)
+        #expect(steps(neighbours, 2...3, [Self.room(0), Self.room(1)]).isEmpty)
+        #expect(steps(neighbours, 4...4, [Self.room(1), Self.room(0)]) == [.move(Self.room(0))])
+    }
+
+    @Test func `Whoever announces ever better rooms moves nobody for ever`() {
+        let neighbours = RoomNeighbours()
+        for _ in 0..<RoomNeighbours.mostMoves {
+            neighbours.entered("math", wasMade: true, now: start)
+            #expect(steps(neighbours, 0...2, [Self.room(0)]) == [.move(Self.room(0))])
+            neighbours.left()
+        }
+        neighbours.entered("math", wasMade: true, now: start)
+        #expect(steps(neighbours, 0...10, [Self.room(0)]) == [.offer(Self.room(0))])
+    }
+
+    @Test func `The room that stays does nothing`() {
+        #expect(steps(neighbours(), 0...60, [Self.room(3)]).isEmpty)
+        #expect(steps(neighbours(), 0...60, [Self.room(0, "music", members: 5)]).isEmpty)
+        let larger = RoomStanding(members: 2, mark: Self.marks[3])
+        #expect(steps(neighbours(), 0...60, [Self.room(0)], own: larger).isEmpty)
+    }
+
+    @Test func `Before the own announcement is seen, nothing is decided`() {
+        let neighbours = neighbours()
+        for second in 0...30 {
+            #expect(neighbours.look(at: [Self.room(0)], own: nil, now: start + .seconds(second)) == nil)
+        }
+    }
+
+    @Test(arguments: ["used", "company", "remembered", "late"])
+    func `A room in which something was is never left by itself`(what: String) {
+        let neighbours = neighbours(wasMade: what != "remembered")
+        if what == "used" { neighbours.noteUse() }
+        if what == "company" { neighbours.noteCompany() }
+        let first = what == "late" ? 20 : 0
+        #expect(neighbours.isEmpty == (what == "late"))
+        #expect(steps(neighbours, first...first + 60, [Self.room(0, members: 3)]) == [.offer(Self.room(0, members: 3))])
+        #expect(neighbours.offered == Self.room(0, members: 3))
+        // It is gone, and comes back.
+        #expect(steps(neighbours, 100...110, []) == [.withdraw])
+        #expect(neighbours.offered == nil)
+        #expect(steps(neighbours, 111...120, [Self.room(0)]) == [.offer(Self.room(0))])
+        // The person stays here.
+        neighbours.avoid(Self.marks[0])
+        #expect(neighbours.offered == nil && steps(neighbours, 121...200, [Self.room(0)]).isEmpty)
+        #expect(neighbours.avoided == [Self.marks[0]])
+        // What doesn't let this device in isn't entered from another room either.
+        neighbours.left()
+        #expect(neighbours.avoided == [Self.marks[0]])
+    }
+
+    @Test func `A room of an earlier version is offered, not entered by itself`() {
+        let old = RoomPresence.Found(room: "Math", standing: nil, doors: [Endpoint(host: "192.0.2.1", port: 1)])
+        #expect(steps(neighbours(), 0...60, [old]) == [.offer(old)])
+        // One that can be compared comes first.
+        let neighbours = neighbours()
+        #expect(steps(neighbours, 0...3, [old, Self.room(0)]) == [.move(Self.room(0)), .move(Self.room(0))])
+    }
+
+    @Test func `Names that are near are told once each`() {
+        let found = [Self.room(0, "study"), Self.room(1, "Study"), Self.room(2, "music"), Self.room(3, "studi")]
+        #expect(RoomNeighbours.near("stduy", in: found) == ["study"])
+        #expect(RoomNeighbours.near("study", in: found) == ["studi"])
+    }
+}

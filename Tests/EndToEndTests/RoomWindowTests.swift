@@ -1,0 +1,124 @@
+import BeamMedia
+import Foundation
+import Testing
+
+/// What a room's window asks and shows.
+extension EndToEnd {
+    @Suite(.needsProgram, .needsXServer, .needsXdotool) struct RoomWindowTests {
+        /// Nobody has a terminal at the member that lets in.
+        @Test func newcomersAreAnsweredInTheWindow() throws {
+            let screen = try XServer(width: 1000, height: 640)
+            let anna = try Member("Anna", display: screen.display)
+            defer { anna.end() }
+            try anna.start("study", ["--time-limit", "240"])
+            let window = try ViewedWindow(screen)
+            let ben = try Member("Ben")
+            defer { ben.end() }
+            let quiet = try quiet(window)
+            /// How much the window differs from that.
+            func news() throws -> Int { try window.part(from: 0, to: 1).differingPixels(quiet) }
+
+            // The question appears, goes with the one who asks, and keys mean nothing then.
+            try ask(ben, at: anna)
+            #expect(try window.waits { try news() > 500 }, "no question appears")
+            ben.program.interrupt()
+            _ = try ben.program.waitForEnd()
+            #expect(try window.waits { try news() < 100 }, "the question stays")
+            try window.press("y")
+
+            // No.
+            try ask(ben, at: anna)
+            #expect(try window.waits { try news() > 500 })
+            noticeTheQuestion()
+            try window.press("n")
+            #expect(try ben.program.waitForEnd() == .exited(2))
+            expectPlainWords(ben.program.errorText)
+
+            // Yes, and the digits are the same.
+            try ask(ben, at: anna)
+            #expect(try window.waits { try news() > 500 })
+            noticeTheQuestion()
+            try window.press("y")
+            try ben.program.waitForWords("compares these digits")
+            let middle = try window.part(from: 0.3, to: 0.8)
+            #expect(try window.waits { try window.part(from: 0.3, to: 0.8).differingPixels(middle) == 0 })
+            noticeTheQuestion()
+            try window.press("Return")
+            try ben.program.waitFor("ready")
+            try anna.waitForPeople(here: 2)
+            #expect(
+                try window.waits { try news() < 100 || anna.names == ["Anna", "Ben"] })
+            for member in [anna, ben] { expectPlainWords(member.program.errorText) }
+        }
+
+        @Test func whoHasPausedIsGreyAndWhoIsPutOutSeesNothing() throws {
+            let anna = try Member("Anna")
+            defer { anna.end() }
+            try anna.start("study", ["--accept", "all", "--share", "--content", "still"])
+            let screen = try XServer(width: 1000, height: 640)
+            let ben = try Member("Ben", display: screen.display)
+            defer { ben.end() }
+            try ben.enter(through: anna)
+            try ben.program.waitFor("first-frame")
+            let window = try ViewedWindow(screen)
+            func colours() throws -> Int { try window.part(from: 0.1, to: 0.9).colouredPixels }
+            #expect(try window.waits { try colours() > 10_000 }, "no picture appears")
+            anna.program.write(#"{"pause":true}"#)
+            #expect(try window.waits { try colours() < 2000 }, "a paused picture has its colours")
+            #expect(try window.part(from: 0.1, to: 0.9).litShare > 0.2)
+            anna.program.write(#"{"pause":false}"#)
+            #expect(try window.waits { try colours() > 10_000 }, "the colours don't come back")
+            anna.program.write(#"{"putOut":"Ben"}"#)
+            try ben.program.waitForWords("“Anna” has put this device out of the room")
+            #expect(try window.waits { try colours() < 2000 }, "the picture stays")
+            // However it ends.
+            ben.program.interrupt()
+            #expect(try ben.program.waitForEnd() == .exited(2))
+            expectPlainWords(ben.program.errorText)
+        }
+
+        /// The window says that nobody is let in; the time limit ends the program, and its status says why.
+        @Test func aRefusedNewcomerExitsWith2AtItsTimeLimit() throws {
+            let anna = try Member("Anna")
+            defer { anna.end() }
+            try anna.start("study", ["--accept", "none"])
+            let screen = try XServer(width: 1000, height: 640)
+            let ben = try Member("Ben", display: screen.display)
+            defer { ben.end() }
+            try ben.launch(["--at", anna.target, "--time-limit", "6"])
+            try ben.program.waitFor("refused")
+            #expect(ben.program.isRunning)
+            #expect(try ben.program.waitForEnd() == .exited(2))
+            try ben.launch(["--at", anna.target])
+            try ben.program.waitFor("refused")
+            let window = try ViewedWindow(screen)
+            pause(seconds: 0.5)
+            try window.press("q")
+            #expect(try ben.program.waitForEnd() == .exited(2))
+        }
+
+        /// As it is when the notices of the beginning are gone.
+        private func quiet(_ window: ViewedWindow) throws -> Screenshot {
+            pause(seconds: 1)
+            return try window.part(from: 0, to: 1)
+        }
+
+        /// Asks at the member's door without the code.
+        private func ask(_ newcomer: Member, at member: Member) throws {
+            try newcomer.launch(["--at", member.target], input: .terminal)
+            try newcomer.program.waitFor("code-needed")
+            noticeTheQuestion()
+            newcomer.program.process.type("ask")
+        }
+    }
+}
+
+extension Screenshot {
+    /// Pixels that aren't grey.
+    fileprivate var colouredPixels: Int {
+        stride(from: 0, to: bytes.count, by: 4).count { start in
+            let colour = bytes[start..<start + 3]
+            return Int(colour.max() ?? 0) - Int(colour.min() ?? 0) > 60
+        }
+    }
+}
