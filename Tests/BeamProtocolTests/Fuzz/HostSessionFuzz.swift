@@ -54,7 +54,7 @@ private struct HostFuzzRun {
                 acceptance: acceptance,
                 trust: HostTrust(
                     own: .host, remembered: [.viewer: "viewer", .made(1): "other"],
-                    code: HostCode(given: Self.code, isRenewed: input.chance(128)), takesNewViewers: input.chance(200)),
+                    code: Self.hostCode(&input), takesNewViewers: input.chance(200)),
                 allowsUnencrypted: true,
                 pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
                 bitRate: rate, usesFullChroma: input.chance(64),
@@ -112,6 +112,30 @@ private struct HostFuzzRun {
         say(.hello, SealedHello(time: now, token: token).plaintext)
     }
 
+    /// Each kind of code that a host or a door can have.
+    private static func hostCode(_ input: inout FuzzInput) -> HostCode {
+        switch input.choice(4) {
+        case 0: HostCode(given: code)
+        case 1: .ofRoom
+        default: HostCode(given: code, isRenewed: input.chance(128))
+        }
+    }
+
+    /// What the person at the host, or a room, decides.
+    private mutating func doorInput(_ id: ConnectionID) -> HostSession.Input {
+        switch input.choice(10) {
+        case 0: return .renewCode
+        case 1: return .sendAway(input.chance(128) ? .device(.viewer) : .address(.v4(1)))
+        case 2...3: return .codeVerdict(id, pause: input.chance(128) ? nil : .nanoseconds(input.step()))
+        case 4:
+            return .roomCode(
+                RoomCodeState(
+                    code: input.chance(64) ? nil : Self.code, service: .everybody, reason: .byMember, left: nil,
+                    wrongTries: Int(input.choice(20)), pause: .nanoseconds(input.step())))
+        default: return .decision(id, accept: input.chance(128))
+        }
+    }
+
     // MARK: Inputs
 
     private mutating func step() {
@@ -129,7 +153,7 @@ private struct HostFuzzRun {
         case 20...22: session.handle(.connectionMessage(id, message(id).bytes), now: now)
         case 23: session.handle(.connectionBytes(id, line()), now: now)
         case 24: session.handle(.connectionClosed(id), now: now)
-        case 25: session.handle(.decision(id, accept: input.chance(128)), now: now)
+        case 25: session.handle(doorInput(id), now: now)
         case 26:
             let isKept = input.chance(160)
             session.handle(.remembered(isKept ? [.viewer: "viewer", .made(1): "other"] : [:]), now: now)
