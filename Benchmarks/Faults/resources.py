@@ -287,7 +287,7 @@ class PortTaken(Fault):
     name = "port-taken"
     is_short = True
     right_within = None
-    says = {"host": "52345.*in use"}
+    says = {"host": "already shares.*52345"}
     ends = {"host": 1}
     viewer_can_speak = False
 

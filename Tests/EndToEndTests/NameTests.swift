@@ -56,6 +56,8 @@ extension EndToEnd {
             let machine = try PrivateMachine()
             let tries: [(name: String, words: [String])] = [
                 ("nosuch.local:5000", ["No host of that name is announced", "nosuch.local:5000", "“nosuch.local”"]),
+                ("10.77.0.99", ["10.77.0.99:52345: no machine answers at that address."]),
+                ("192.0.2.99", ["192.0.2.99:52345: this machine has no way to that network."]),
                 ("192.0.2", ["isn't an IPv4 address", "called “192.0.2” is looked for"]),
                 ("room:0", ["0 isn't a port", "called “room:0” is looked for"]),
             ]
