@@ -7,7 +7,7 @@ extension EndToEnd {
         @Test(arguments: [
             ["share", "--max-fps", "0"], ["share", "--max-fps", "fast"], ["share", "--port", "99999"],
             ["share", "--accept", "maybe"], ["share", "--monitor", "1", "--region", "10x10+0+0"],
-            ["share", "--region", "big"], ["share", "--window", "zero"], ["share", "-b", "lots"], ["share", "--what"],
+            ["share", "--region", "big"], ["share", "--window", "0x0"], ["share", "-b", "lots"], ["share", "--what"],
             ["share", "--time-limit", "-1"], ["watch", "--no-window", "--fullscreen"], ["watch", "--code", "12345"],
             ["watch", "one", "one"], ["watch", "--video-decoder", "nonsense"], ["hosts", "--wait", "-1"], ["pattern"],
             ["nonsense"], ["watch", "192.0.2.7:99999"], ["watch", "192.0.2.7:abc"], ["watch", "http://desk"],
