@@ -244,16 +244,15 @@ final class ContainerFile {
     /// Completes the file, whose last picture lasts until `end`. Nil: for 1/30 s after it came.
     func finish(at end: MediaTime?) throws(CodecError) {
         guard isOpen else { return }
+        defer { isOpen = false }
         let last = lastPictureTime
         if let end, lastTimestamp >= 0, (end - start).inNanoseconds > last {
             try fill(until: end)
         } else {
-            isOpen = false
             try writeLastPicture(until: lastTimestamp + ticks(Self.lastDuration))
             try write(captions?.takeEnded(at: nil) ?? [], to: CaptionTrack.index)
             try write(sound?.finish(at: last) ?? [], to: soundIndex)
         }
-        isOpen = false
         try check(av_write_trailer(context))
         if let io = context.pointee.pb { avio_flush(io) }
         try check(0)
