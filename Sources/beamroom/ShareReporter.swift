@@ -95,7 +95,8 @@ final class ShareReporter: Sendable {
 
     /// What the person at the terminal can press.
     private var keys: String {
-        (prompt.takesCommands ? "p pauses, n writes a note, x sends somebody away, ? lists all keys, " : "") + "Ctrl-C ends."
+        (prompt.takesCommands ? "p pauses, n writes a note, x sends somebody away, ? lists all keys, " : "")
+            + "Ctrl-C ends."
     }
 
     /// The last line of the terminal.
