@@ -54,6 +54,8 @@ public final class RoomPresence: Sendable {
         var members: [RoomTag: DeviceKey] = [:]
         var own: RoomTag?
         var ownMark: RoomMark?
+        /// What this device has announced in rooms that it has left: it may be seen for a while still.
+        var former: Set<RoomTag> = []
         var isAnnounced = false
         /// Why there is no discovery, once that is known.
         var problem: String?
@@ -166,7 +168,10 @@ public final class RoomPresence: Sendable {
     /// daemon.
     public func withdraw() {
         endAnnouncement()
-        state.withLock { ($0.members, $0.own, $0.ownMark, $0.isAnnounced) = ([:], nil, nil, false) }
+        state.withLock { state in
+            if let own = state.own { state.former.insert(own) }
+            (state.members, state.own, state.ownMark, state.isAnnounced) = ([:], nil, nil, false)
+        }
     }
 
     /// Withdraws the announcement, and looks no more.
@@ -237,7 +242,7 @@ extension RoomPresence.State {
         var rooms: [[String]: RoomPresence.Found] = [:]
         var unmarked: [RoomPresence.Found] = []
         for sighting in sightings.values.sorted(by: { $0.endpoints[0].description < $1.endpoints[0].description })
-        where sighting.tag != own && members[sighting.tag] == nil {
+        where sighting.tag != own && members[sighting.tag] == nil && !former.contains(sighting.tag) {
             guard let mark = sighting.mark else {
                 unmarked.append(.init(room: sighting.room, standing: nil, doors: [sighting.endpoints[0]]))
                 continue

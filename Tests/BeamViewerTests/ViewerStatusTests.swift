@@ -67,7 +67,7 @@ import Testing
         }
         for event in [
             ViewerEvent.controlLost(reason: "gone"), .stalled(.seconds(3), .nothingArrives),
-            .sourceVisible(false),
+            .sourceVisibility(.windowHidden),
         ] {
             var status = Self.watching()
             status.handle(event)

@@ -53,8 +53,11 @@ struct RoomNeighboursTests {
         #expect(steps(neighbours, 0...10, [Self.room(0)]) == [.offer(Self.room(0))])
     }
 
-    @Test func `The room that stays does nothing`() {
-        #expect(steps(neighbours(), 0...60, [Self.room(3)]).isEmpty)
+    @Test func `The room that stays does nothing, and only who is alone in it is offered another after a while`() {
+        #expect(steps(neighbours(), 0...14, [Self.room(3)]).isEmpty)
+        #expect(steps(neighbours(), 0...60, [Self.room(3)]) == [.offer(Self.room(3))])
+        let several = RoomStanding(members: 2, mark: Self.marks[2])
+        #expect(steps(neighbours(), 0...60, [Self.room(3)], own: several).isEmpty)
         #expect(steps(neighbours(), 0...60, [Self.room(0, "music", members: 5)]).isEmpty)
         let larger = RoomStanding(members: 2, mark: Self.marks[3])
         #expect(steps(neighbours(), 0...60, [Self.room(0)], own: larger).isEmpty)

@@ -77,6 +77,78 @@ extension EndToEnd {
             expectPlainWords(ben.program.errorText)
         }
 
+        /// What a share has shown isn't seen any more when it has ended, alone and among others.
+        @Test(arguments: [1, 2]) func whatHasEndedIsCovered(hosts count: Int) throws {
+            let ports = try (0..<count).map { _ in try Ports() }
+            let hosts = try ports.enumerated().map { index, ports in
+                try Program.share(
+                    ["--source", "pattern", "--content", "still", "--name", "desk \(index)"], ports: ports)
+            }
+            defer { for host in hosts { host.end() } }
+            for host in hosts { try host.waitFor("ready") }
+            let screen = try XServer(width: 1000, height: 640)
+            let viewer = try Program.watch(ports.map(\.target), display: screen.display)
+            defer { viewer.end() }
+            for port in ports {
+                try viewer.waitFor("first-frame") { count == 1 || $0.string("host") == port.target }
+            }
+            let window = try ViewedWindow(screen)
+            func colours() throws -> Int { try window.part(from: 0, to: 1).colouredPixels }
+            var before = 0
+            #expect(
+                try window.waits {
+                    let last = before
+                    before = try colours()
+                    return before > 20_000 && last == before
+                }, "no picture appears")
+            hosts[0].interrupt()
+            #expect(try hosts[0].waitForEnd() == .exited(0))
+            #expect(try window.waits { try colours() < before * 3 / 5 }, "the picture stays")
+            if count > 1 { #expect(try colours() > before / 4, "the other one has gone, too") }
+        }
+
+        /// The other room of the name is entered by a key, and found by itself.
+        @Test(.enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
+        func theOtherRoomIsJoinedByEnter() throws {
+            let desk = try PrivateMachine()
+            let screen = try XServer(width: 1000, height: 640)
+            let machines = [try Machine(), try Machine()]
+            func start(_ index: Int, _ arguments: [String]) throws -> ProgramProcess {
+                try desk.start(
+                    [
+                        "room", "math", "--json", "--time-limit", "120", "--accept", "all", "--source", "pattern",
+                        "--media-port", "0", "--port", "\(53001 + index)", "--name", ["Anna", "Ben"][index],
+                    ] + arguments, as: machines[index], input: .pipe)
+            }
+            // Both remember a room of their own.
+            for index in 0..<2 {
+                let first = try start(index, ["--no-discovery", "--no-window"])
+                try first.waitFor("ready")
+                pause(seconds: 0.5)
+                first.interrupt()
+                #expect(try first.waitForEnd() == .exited(0))
+            }
+            var programs: [ProgramProcess] = []
+            defer { for program in programs { program.end() } }
+            for index in 0..<2 { programs.append(try start(index, ["--no-window"])) }
+            #expect(eventually(timeout: 60) { programs.contains { !$0.events("other-room").isEmpty } })
+            // The one that is asked does it again, with a window.
+            let asked = try #require(programs.firstIndex { !$0.events("other-room").isEmpty })
+            programs[asked].interrupt()
+            #expect(try programs[asked].waitForEnd() == .exited(0))
+            programs[asked] = try start(asked, ["--window-display", screen.display])
+            let window = try ViewedWindow(screen)
+            try programs[asked].waitFor("other-room")
+            noticeTheQuestion()
+            try window.press("Return")
+            for program in programs {
+                try program.waitFor("people", timeout: 60) { event in
+                    event.fields["people"]?.array?.count { $0["here"]?.bool == true } == 2
+                }
+                expectPlainWords(program.errorText)
+            }
+        }
+
         /// The window says that nobody is let in; the time limit ends the program, and its status says why.
         @Test func aRefusedNewcomerExitsWith2AtItsTimeLimit() throws {
             let anna = try Member("Anna")

@@ -21,9 +21,9 @@ struct Room: ParsableCommand {
             code. Without a name it enters the only room on this network, or else makes one that is named after this machine.
 
             In the window: s shares your screen and ends that, p pauses it, w shows who is here; 1 to 8 or a click shows one
-            screen alone, g or Escape all of them; Enter (in the terminal j) joins another room of this name if one is
-            offered; n writes a note, t shows the transcript, c hides captions, i shows statistics, f fills the screen, q
-            leaves. The same keys s, p, w and n are in the terminal, x to put somebody out, and c to replace the code at all
+            screen alone, g or Escape all of them; n writes a note, t shows the transcript, c hides captions, i shows
+            statistics, f fills the screen, q leaves. If another room of this name is offered, Enter joins it, or j in the
+            terminal. The same keys s, p, w and n are in the terminal, x to put somebody out, and c to replace the code at all
             members. Newcomers without the code are asked about in the window and in the terminal: y or n.
             The exit status is 2 if this device isn't let in or is put out, and 1 if the program couldn't start.
             """.inParagraphs)

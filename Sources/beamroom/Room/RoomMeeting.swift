@@ -92,17 +92,17 @@ final class RoomMeeting: Sendable {
     /// How other rooms are entered.
     let entry: RoomEntry
     let people: RoomPeople
-    private let words: RoomReporter
-    private let door: DoorReporter
+    let words: RoomReporter
+    let door: DoorReporter
     private let shareReporter: RoomShareReporter
-    private let keeper: TrustKeeper
+    let keeper: TrustKeeper
     let presence: RoomPresence?
     let neighbours = RoomNeighbours()
     /// Seeks those who are known here in other rooms; one after another.
     let probes = DispatchQueue(label: "beam-room-probe")
     let state = Mutex(State())
 
-    private var own: DeviceKey { settings.server.identity.deviceKey }
+    var own: DeviceKey { settings.server.identity.deviceKey }
 
     /// - Parameter presence: discovery, which is running; nil: it isn't used.
     init(
@@ -197,7 +197,7 @@ final class RoomMeeting: Sendable {
         return name
     }
 
-    private var parts: Parts? { state.withLock { $0.parts } }
+    var parts: Parts? { state.withLock { $0.parts } }
     var server: RoomServer? { parts?.server }
     var viewers: RoomViewers? { parts?.viewers }
     /// Commands for the room do nothing while there is none.
@@ -285,66 +285,6 @@ final class RoomMeeting: Sendable {
 
     func listPeople() { people.list() }
 
-    /// Puts a member out. Returns why that can't be tried.
-    func putOut(_ text: String) -> String? {
-        let found = people.members(matching: text)
-        guard let member = found.first else { return "no member is called “\(PeerText.name(text))”" }
-        guard found.count == 1 else {
-            return "“\(PeerText.name(text))” may mean \(found.count) members: name one by the digits of its key, "
-                + found.map(\.device.description).joined(separator: " or ")
-        }
-        putOut(member)
-        return nil
-    }
-
-    private func putOut(_ member: MeshPerson) {
-        let name = PeerText.name(member.name)
-        server?.putOut(member.device) { [context] refusal in
-            if let refusal {
-                let words = Self.words(refusal)
-                context.say("“\(name)” isn't put out: \(words).")
-                context.events.write(
-                    "error", ["what": .string("putOut"), "name": .string(name), "reason": .string(words)])
-            } else {
-                context.say("“\(name)” is put out of the room, and gets nothing of it any more.")
-                context.events.write("put-out", ["from": .string(member.device.hex), "name": .string(name)])
-            }
-        }
-    }
-
-    /// Asks the person whom to put out.
-    func askWhomToPutOut() {
-        let others = people.people.filter { $0.device != own }
-        guard !others.isEmpty else { return context.say("Nobody else belongs to the room.") }
-        for (index, person) in others.enumerated() { context.say("  \(index + 1)  “\(PeerText.name(person.name))”") }
-        prompt.ask(
-            TerminalQuestions.Question(
-                words: "Put whom out of the room? Type the number; Enter alone puts nobody out.", takesEnter: true
-            ) { [weak self] line in
-                let digits = line.filter { !$0.isWhitespace }
-                if digits.isEmpty { return .answer {} }
-                guard let number = Int(digits), others.indices.contains(number - 1) else {
-                    return .unclear("Type one of the numbers, or Enter alone.")
-                }
-                return .answer { [weak self] in self?.putOut(others[number - 1]) }
-            })
-    }
-
-    static func words(_ refusal: MeshRefusal) -> String {
-        switch refusal {
-        case .noRoom: "this device isn't in a room"
-        case .notAMember: "it doesn't belong to the room"
-        case .otherRoom: "it is in another room"
-        case .full: "the room is full: \(MeshLimits.members) members are here"
-        case .tooManyChanges: "the room's membership has changed too often; make a new room"
-        case .wasHereBefore: "only who has come later can be put out"
-        case .second: "there is another connection"
-        case .silent: "it doesn't answer"
-        case .violation(let what): what
-        case .left: "this device is leaving"
-        }
-    }
-
     // MARK: What happens in the room
 
     private func handle(_ event: RoomServer.Event) {
@@ -424,97 +364,6 @@ final class RoomMeeting: Sendable {
         state.withLock { $0.hasEnded = true }
         context.say(reason)
         board.setFarewell(reason)
-    }
-
-    private func entered(_ room: String) {
-        let name = PeerText.name(room)
-        let entrance = state.withLock { state in
-            state.room = name
-            return state.entrance
-        }
-        guard let server else { return }
-        var wasMade = false
-        if case .found? = entrance?.beginning { wasMade = true }
-        neighbours.entered(name, wasMade: wasMade)
-        letInAcquaintances()
-        sayEntered(name, wasMade: wasMade)
-        let addresses = AddressWords(
-            purpose: "To enter it", command: "room --at", bindAddress: settings.server.bindAddress,
-            port: server.controlPort)
-        context.say(addresses.sentence())
-        if !addresses.isReachable() { state.withLock { $0.addressless = addresses } }
-        sayHowToEnter()
-        showStatus(room)
-        context.events.write(
-            "ready",
-            [
-                "room": .string(name), "name": .string(settings.server.name), "key": .string(own.hex),
-                "port": .integer(Int(server.controlPort)),
-            ])
-        let early = state.withLock { state in
-            defer { state.early = nil }
-            return state.early ?? []
-        }
-        for event in early { words.handle(event) }
-        let words = state.withLock { state in
-            defer { state.hasBegunWords = true }
-            return state.hasBegunWords ? nil : state.words
-        }
-        words?.start { [weak self] in self?.write($0) }
-        context.programs?.connect(
-            ProgramInput.Handlers(
-                write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
-                room: ProgramInput.Room(
-                    share: { [weak self] in self?.setSharing($0) },
-                    putOut: { [weak self] in self?.putOut($0) },
-                    join: { [weak self] in self?.joinOffered() })))
-        guard settings.sharesAtOnce else { return }
-        guard entrance?.isProved == true else { return holdShare() }
-        // Without `setSharing`: as long as nobody else is here, this doesn't count as use.
-        parts?.share.set(true)
-    }
-
-    /// Lets in those with whom this device was in a room of this name, as long as nobody has shared or written here. They
-    /// prove their keys. Others are asked about, or need the code.
-    private func letInAcquaintances() {
-        guard settings.invitation.acceptance == .ask else { return }
-        let isUnused = neighbours.isUnused
-        let (room, server, hasChanged) = state.withLock { state in
-            defer { state.letsInAcquaintances = isUnused }
-            return (state.room, state.parts?.server, state.letsInAcquaintances != isUnused)
-        }
-        guard hasChanged, let room, let server else { return }
-        // Which ones is on the disk.
-        _ = keeper.perform { [neighbours, settings] _ in
-            server.setAcquaintances(isUnused && neighbours.isUnused ? settings.acquaintances(room) : [:])
-        }
-    }
-
-    /// Somebody may have announced a room of this name to be shown what this device shares.
-    private func holdShare() {
-        let reason = "Nobody in this room has proved that it is the one that you mean."
-        context.say("Your screen isn't shared yet: \(reason) Look who is here (w), and press s to share it.")
-        context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
-        board.tell("Your screen isn't shared yet: look who is here (w), and press s to share it.")
-    }
-
-    private func sayHowToEnter() {
-        door.sayCode()
-        let keys =
-            prompt.takesCommands
-            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, c makes a new code, p pauses, ? lists the keys, Ctrl-C ends."
-            : "Ctrl-C ends."
-        switch settings.invitation.acceptance {
-        case .ask: context.say("You are asked about newcomers without the code. \(keys)")
-        case .all:
-            context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
-        case .none where settings.invitation.showsCode || settings.invitation.hasCode:
-            context.say("Only members and newcomers with the code are let in. \(keys)")
-        case .none where settings.hasWindow:
-            context.say("Only members and newcomers with the code are let in. The window shows it (w). \(keys)")
-        case .none:
-            context.say("No newcomers are let in from here. To let them in, give a code with --code-file FILE. \(keys)")
-        }
     }
 
     private func showCode(_ code: PairingCode?) {
@@ -648,7 +497,7 @@ final class RoomMeeting: Sendable {
     }
 
     /// The last line of the terminal.
-    private func showStatus(_ room: String) {
+    func showStatus(_ room: String) {
         let here = people.here
         let sharing = here.count { $0.isSharing }
         let isPaused = here.contains { $0.device == own && $0.isPaused }

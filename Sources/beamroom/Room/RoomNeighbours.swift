@@ -24,6 +24,8 @@ final class RoomNeighbours: Sendable {
     static let calm = Duration.seconds(2)
     /// Before another room is offered: those that give way by themselves have done so.
     static let patience = Duration.seconds(5)
+    /// The same for a room that ought to give way and doesn't, because it is in use, or nobody is there to decide.
+    static let longPatience = Duration.seconds(15)
 
     /// How often a program leaves a room by itself: whoever announces ever better rooms moves it no further.
     static let mostMoves = 3
@@ -111,13 +113,15 @@ final class RoomNeighbours: Sendable {
                     return false
                 }
                 guard let standing = other.standing else { return true }
-                return own.map { $0 < standing } ?? false
+                // One that doesn't give way is offered to somebody who is alone, too.
+                return own.map { $0 < standing || $0.members == 1 } ?? false
             }.max { one, other in
                 guard let first = one.standing, let second = other.standing else {
                     return one.standing == nil && other.standing != nil
                 }
                 return first < second
             }
+            let isBeaten = better?.standing.map { standing in own.map { $0 < standing } ?? false } ?? true
             guard let better else {
                 state.better = nil
                 return state.offered.take() == nil ? nil : .withdraw
@@ -126,13 +130,13 @@ final class RoomNeighbours: Sendable {
             if state.better == nil || state.better?.mark != mark { state.better = (mark, now) }
             let time = state.better.map { now - $0.since } ?? .zero
             if state.wasMade, !state.isUsed, !state.hasCompany, now - entered < Self.youth, mark != nil,
-                state.moves < Self.mostMoves
+                isBeaten, state.moves < Self.mostMoves
             {
                 state.isMoving = time >= Self.calm
                 return state.isMoving ? .move(better) : nil
             }
             state.isMoving = false
-            guard time >= Self.patience else { return nil }
+            guard time >= (isBeaten ? Self.patience : Self.longPatience) else { return nil }
             guard state.offered?.standing?.mark != mark || state.offered == nil else {
                 // More have come, or its members have other addresses.
                 state.offered = better

@@ -1,0 +1,97 @@
+import BeamNetwork
+import BeamProtocol
+import BeamViewer
+
+/// A room is entered.
+extension RoomMeeting {
+    func entered(_ room: String) {
+        let name = PeerText.name(room)
+        let entrance = state.withLock { state in
+            state.room = name
+            return state.entrance
+        }
+        guard let server else { return }
+        var wasMade = false
+        if case .found? = entrance?.beginning { wasMade = true }
+        neighbours.entered(name, wasMade: wasMade)
+        letInAcquaintances()
+        sayEntered(name, wasMade: wasMade)
+        let addresses = AddressWords(
+            purpose: "To enter it", command: "room --at", bindAddress: settings.server.bindAddress,
+            port: server.controlPort)
+        context.say(addresses.sentence())
+        if !addresses.isReachable() { state.withLock { $0.addressless = addresses } }
+        sayHowToEnter()
+        showStatus(room)
+        context.events.write(
+            "ready",
+            [
+                "room": .string(name), "name": .string(settings.server.name), "key": .string(own.hex),
+                "port": .integer(Int(server.controlPort)),
+            ])
+        let early = state.withLock { state in
+            defer { state.early = nil }
+            return state.early ?? []
+        }
+        for event in early { words.handle(event) }
+        let words = state.withLock { state in
+            defer { state.hasBegunWords = true }
+            return state.hasBegunWords ? nil : state.words
+        }
+        words?.start { [weak self] in self?.write($0) }
+        context.programs?.connect(
+            ProgramInput.Handlers(
+                write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
+                room: ProgramInput.Room(
+                    share: { [weak self] in self?.setSharing($0) },
+                    putOut: { [weak self] in self?.putOut($0) },
+                    join: { [weak self] in self?.joinOffered() })))
+        guard settings.sharesAtOnce else { return }
+        guard entrance?.isProved == true else { return holdShare() }
+        // Without `setSharing`: as long as nobody else is here, this doesn't count as use.
+        parts?.share.set(true)
+    }
+
+    /// Lets in those with whom this device was in a room of this name, as long as nobody has shared or written here. They
+    /// prove their keys. Others are asked about, or need the code.
+    func letInAcquaintances() {
+        guard settings.invitation.acceptance == .ask else { return }
+        let isUnused = neighbours.isUnused
+        let (room, server, hasChanged) = state.withLock { state in
+            defer { state.letsInAcquaintances = isUnused }
+            return (state.room, state.parts?.server, state.letsInAcquaintances != isUnused)
+        }
+        guard hasChanged, let room, let server else { return }
+        // Which ones is on the disk.
+        _ = keeper.perform { [neighbours, settings] _ in
+            server.setAcquaintances(isUnused && neighbours.isUnused ? settings.acquaintances(room) : [:])
+        }
+    }
+
+    /// Somebody may have announced a room of this name to be shown what this device shares.
+    private func holdShare() {
+        let reason = "Nobody in this room has proved that it is the one that you mean."
+        context.say("Your screen isn't shared yet: \(reason) Look who is here (w), and press s to share it.")
+        context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
+        board.tell("Your screen isn't shared yet: look who is here (w), and press s to share it.")
+    }
+
+    private func sayHowToEnter() {
+        door.sayCode()
+        let keys =
+            prompt.takesCommands
+            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, c makes a new code, p pauses, ? lists the keys, Ctrl-C ends."
+            : "Ctrl-C ends."
+        switch settings.invitation.acceptance {
+        case .ask: context.say("You are asked about newcomers without the code. \(keys)")
+        case .all:
+            context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
+        case .none where settings.invitation.showsCode || settings.invitation.hasCode:
+            context.say("Only members and newcomers with the code are let in. \(keys)")
+        case .none where settings.hasWindow:
+            context.say("Only members and newcomers with the code are let in. The window shows it (w). \(keys)")
+        case .none:
+            context.say("No newcomers are let in from here. To let them in, give a code with --code-file FILE. \(keys)")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import BeamNetwork
+import BeamProtocol
+
+/// Putting a member out.
+extension RoomMeeting {
+    /// Puts a member out. Returns why that can't be tried.
+    func putOut(_ text: String) -> String? {
+        let found = people.members(matching: text)
+        guard let member = found.first else { return "no member is called “\(PeerText.name(text))”" }
+        guard found.count == 1 else {
+            return "“\(PeerText.name(text))” may mean \(found.count) members: name one by the digits of its key, "
+                + found.map(\.device.description).joined(separator: " or ")
+        }
+        putOut(member)
+        return nil
+    }
+
+    private func putOut(_ member: MeshPerson) {
+        let name = PeerText.name(member.name)
+        server?.putOut(member.device) { [context] refusal in
+            if let refusal {
+                let words = Self.words(refusal)
+                context.say("“\(name)” isn't put out: \(words).")
+                context.events.write(
+                    "error", ["what": .string("putOut"), "name": .string(name), "reason": .string(words)])
+            } else {
+                context.say("“\(name)” is put out of the room, and gets nothing of it any more.")
+                context.events.write("put-out", ["from": .string(member.device.hex), "name": .string(name)])
+            }
+        }
+    }
+
+    /// Asks the person whom to put out.
+    func askWhomToPutOut() {
+        let others = people.people.filter { $0.device != own }
+        guard !others.isEmpty else { return context.say("Nobody else belongs to the room.") }
+        for (index, person) in others.enumerated() { context.say("  \(index + 1)  “\(PeerText.name(person.name))”") }
+        prompt.ask(
+            TerminalQuestions.Question(
+                words: "Put whom out of the room? Type the number; Enter alone puts nobody out.", takesEnter: true
+            ) { [weak self] line in
+                let digits = line.filter { !$0.isWhitespace }
+                if digits.isEmpty { return .answer {} }
+                guard let number = Int(digits), others.indices.contains(number - 1) else {
+                    return .unclear("Type one of the numbers, or Enter alone.")
+                }
+                return .answer { [weak self] in self?.putOut(others[number - 1]) }
+            })
+    }
+
+    static func words(_ refusal: MeshRefusal) -> String {
+        switch refusal {
+        case .noRoom: "this device isn't in a room"
+        case .notAMember: "it doesn't belong to the room"
+        case .otherRoom: "it is in another room"
+        case .full: "the room is full: \(MeshLimits.members) members are here"
+        case .tooManyChanges: "the room's membership has changed too often; make a new room"
+        case .wasHereBefore: "only who has come later can be put out"
+        case .second: "there is another connection"
+        case .silent: "it doesn't answer"
+        case .violation(let what): what
+        case .left: "this device is leaving"
+        }
+    }
+}
