@@ -3,7 +3,7 @@
 import time
 
 from results import number
-from scene import JOINING, JOINING_PAUSE, SETTLE, Networks, Scene, median, memory_of
+from scene import JOINING, JOINING_PAUSE, SETTLE, Networks, Scene, median, memory_of, shaped
 
 # Frames a second that every viewer of 30 is to get.
 LEAST_RATE = 29
@@ -11,6 +11,8 @@ LEAST_RATE = 29
 MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls",
                "flood-udp+garbage-udp+lie-past", "keyframes+everything", "lie-growing",
                "never-acknowledge+slow-message", "acknowledge-unsent+lie-random", "connect-loop"]
+# A class: viewers, and what their access point carries, in Mbit/s. They want two to four times as much.
+CLASS, ACCESS_POINTS = 20, (20, 30)
 # The links of the other viewers.
 LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,loss=20%",
          "200 ms round trip": "delay=100ms"}
@@ -259,3 +261,28 @@ def with_links(place, links):
     kept = keep(run)
     kept["others"] = [figures({"crowd": result, "begin_after": begin}) for result in results]
     return kept
+
+
+# --- A class behind one access point ---------------------------------------------------------------------------------
+
+
+def classroom(place, say=say_nothing):
+    """Twenty viewers with one bottleneck, which carries a fraction of what they want."""
+    found = []
+    place.prepare(CLASS)
+    for _ in range(place.options.reps):
+        for carried in ACCESS_POINTS:
+            # The shares settle within some seconds after the last one has come.
+            begin = 2 + 3 * SETTLE
+            with shaped(carried), Scene(place, CLASS, "4M", "640x360",
+                                        source=["--source", "pattern", "--content", "video", "--size", "640x360",
+                                                "--max-fps", "30"]) as scene:
+                crowd = scene.crowd([f"class:{CLASS}:0:2"], begin, place.options.seconds)
+                run = scene.measure(crowd)
+            run["begin_after"] = begin
+            rates = [viewer["bytes"] * 8e-6 / run["crowd"]["seconds"] for viewer in group(run)]
+            found.append({**keep(run), "carried": carried, "rate_least": min(rates), "rate_most": max(rates),
+                          "used": sum(rates)})
+            say(f"{CLASS} viewers behind {carried} Mbit/s: {min(rates):.2f} to {max(rates):.2f} Mbit/s, "
+                f"{sum(rates):.1f} in all; {shown(found[-1])}")
+    return {"runs": found}

@@ -75,14 +75,27 @@ class Namespace:
         self.relay, self.log, self.viewer_end = place.relay, place.log, pid
 
 
+@contextlib.contextmanager
+def shaped(mbit):
+    """All that passes the loopback of this private network shares so many Mbit/s, with a queue of 50 ms."""
+    made = subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", f"{mbit}mbit", "burst", "32k",
+                           "latency", "50ms"], capture_output=True, text=True)
+    if made.returncode != 0:
+        raise Trouble(f"The loopback can't be shaped, which needs tc and the kernel's tbf: {made.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], capture_output=True)
+
+
 class Scene:
     """One host and its viewers."""
 
-    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1"):
+    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1", source=None):
         self.place, self.bind = place, bind
         self.stack = contextlib.ExitStack()
         self.port = next(place.ports)
-        self.words = [place.program, "share", *place.source(size), "-b", bit_rate, "--trusted-only",
+        self.words = [place.program, "share", *(source or place.source(size)), "-b", bit_rate, "--trusted-only",
                       "--no-discovery", "--json", "--name", "desk", "--port", str(self.port), "--media-port",
                       str(next(place.ports)), "--time-limit", "300",
                       *([] if bind is None else ["--bind", bind]), *shlex.split(place.options.host_options)]

@@ -174,7 +174,26 @@ def networks(found):
     return lines
 
 
-ROWS = {"viewers": viewers, "memory": memory, "joins": joins, "misbehaving": misbehaving, "networks": networks}
+def classroom(found):
+    lines = []
+    for carried in sorted({run["carried"] for run in found["runs"]}):
+        runs = [run for run in found["runs"] if run["carried"] == carried]
+        title = f"{runs[0]['viewers']} viewers behind {carried} Mbit/s"
+        ratio = min(run["rate_least"] / run["rate_most"] if run["rate_most"] else 0 for run in runs)
+        lowest, used = min(run["fps_lowest"] for run in runs), of(runs, "used")
+        lines += [
+            Line(f"{title}: the least rate, to the highest", "≥ 0.6",
+                 f"{ratio:.2f} ({number(of(runs, 'rate_least'), 2)} and {number(of(runs, 'rate_most'), 2)} Mbit/s)",
+                 verdict(ratio >= 0.6)),
+            Line(f"{title}: slowest viewer, frames a second", "≥ 20", f"{lowest:.1f}", verdict(lowest >= 20)),
+            Line(f"{title}: used, Mbit/s of frames", f"≥ {0.7 * carried:g}", number(used),
+                 verdict(used >= 0.7 * carried)),
+        ]
+    return lines
+
+
+ROWS = {"viewers": viewers, "memory": memory, "joins": joins, "misbehaving": misbehaving, "networks": networks,
+        "class": classroom}
 
 
 def all_lines(found):

@@ -17,6 +17,7 @@ extension HostSession {
         }
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
         stream.layers[layer].push(frame, now: now)
+        senders.beginFrame()
         let reachable = reachableCount(layer)
         let rate = stream.layers[layer].use.current(now: now)
         var hasFallenBehind = false
@@ -242,8 +243,15 @@ extension HostSession {
             requestKeyframe(layer: senders.all[index].layer, isShared: isShared, now: now)
         } else if canMove(index) {
             move(index, to: SimulcastLayer.reduced, now: now)
+        } else if isInGroup(index), now - sharedKeyframe >= Self.sharedKeyframeInterval {
+            // It can't go to another layer: without a keyframe it would see nothing more.
+            sharedKeyframe = now
+            requestKeyframe(layer: senders.all[index].layer, isShared: true, now: now)
         }
     }
+
+    /// Between keyframes for viewers of a shared bottleneck whose budget is used up, as it is after an overload.
+    private static let sharedKeyframeInterval = Duration.seconds(3)
 
     /// Other viewers of its layer watch and need no keyframe.
     private func isShared(_ index: Int) -> Bool {
@@ -339,9 +347,9 @@ extension HostSession {
 
     /// The viewer is in the full layer, and others watch or record that.
     private func canMove(_ index: Int, reachable: Int) -> Bool {
-        guard senders.all[index].form == .version2, senders.all[index].layer == SimulcastLayer.full else {
-            return false
-        }
+        guard senders.all[index].form == .version2, senders.all[index].layer == SimulcastLayer.full,
+            !isInGroup(index)
+        else { return false }
         return isFullLayerKept || reachable > (senders.all[index].isReachable ? 1 : 0)
     }
 
@@ -359,6 +367,7 @@ extension HostSession {
         guard let rates = pathRates(index), !senders.all[index].isSilent else { return }
         if fitsShownSize(index, now: now) { return }
         if configuration.usesFullChroma, !rates.decodesFullChroma { return }
+        if isInGroup(index) { return }
         if senders.all[index].layer == SimulcastLayer.full {
             // Only a path below the layer's rate is compared with the others', which takes a look at each of them.
             let limit = stream.layers[SimulcastLayer.full].use.current(now: now) * Self.leaveShare

@@ -112,6 +112,7 @@ extension HostSession {
         guard let index = senders.index(of: id) else { return }
         isDirty[senders.all[index].layer] = true
         senders.remove(index)
+        shared.left(id)
         audienceChanged()
         stopIdleLayers()
         if wasSecure { replaceMediaKey(now: now) }

@@ -217,9 +217,11 @@ extension HostSession {
 
     private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
         let wasSilent = senders.all[index].isSilent || !senders.all[index].hasAnswered
+        let congestions = senders.all[index].delivery?.path.congestions ?? 0
         let verdict = senders.all[index].take(report, now: now)
         if case .evict(let reason) = verdict { return evict(index, reason: reason) }
         if wasSilent, !senders.all[index].isSilent { pathRecovered(index, now: now) }
+        followShared(index, congestions: congestions, now: now)
         chooseLayer(index, now: now)
         abandonLatePicture(index, now: now)
     }

@@ -138,6 +138,14 @@ public struct HostSession: Sendable {
     var lobby: Lobby
     var stream: HostStream
     var senders = Senders()
+    /// Viewers behind one bottleneck, when they were looked at last, and the layer that they get: since when.
+    var shared = SharedBottleneck()
+    var sharedUpdate = MediaTime(nanoseconds: .min / 2)
+    var sharedLayer: (layer: Int, since: MediaTime)?
+    /// When one of them got a keyframe beyond its budget last.
+    var sharedKeyframe = MediaTime(nanoseconds: .min / 2)
+    /// Since when another layer is better for them.
+    var sharedLayerSince: MediaTime?
     /// Somebody who isn't a viewer takes the full layer, too: no viewer slows it down.
     var isFullLayerKept = false
     /// Of the full layer, at full quality.

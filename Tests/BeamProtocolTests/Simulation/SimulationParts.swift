@@ -93,6 +93,16 @@ extension Simulation {
         return index
     }
 
+    /// Adds a viewer of version 2 behind the bottleneck that all viewers without links of their own share. Answers its index.
+    @discardableResult
+    mutating func joinShared() -> Int {
+        let index = viewers.count
+        addViewer(
+            from: .v4(0x0A00_0100 + UInt32(index)),
+            configuration: .secure(knows: true, device: .made(UInt8(index + 1)), instance: UInt64(index + 1)))
+        return index
+    }
+
     /// An honest viewer, and a liar whose own feedback is lost: the test sends other feedback in its name (`liarSays`).
     /// Both have watched for 2 s.
     static func honestAndLiar(seed: UInt64, _ source: Source) -> Simulation {

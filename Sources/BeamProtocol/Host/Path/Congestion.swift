@@ -53,6 +53,7 @@ extension PathControl {
     }
 
     private mutating func begin(queue: Double, carried: Double?, now: MediaTime) {
+        noteCongestion()
         let before = trial.cancel().map { min($0, highest) } ?? allowed
         // If the rate of delivery isn't known, the trains' or the allowed rate is assumed; the congestion window limits
         // what is sent.

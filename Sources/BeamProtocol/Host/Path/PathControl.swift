@@ -85,6 +85,12 @@ struct PathControl: Sendable {
     var growth = RateGrowth()
     /// A queue that is being drained; nil if there is none.
     var congestion: Congestion?
+    /// Bytes of frames that have arrived.
+    private(set) var arrived: Int64 = 0
+    /// How often a queue was seen.
+    private(set) var congestions = 0
+    /// Its share of a bottleneck that others use, too: the bandwidth estimate is that. Nil: it has none.
+    private(set) var share: SharedBottleneck.Share?
     /// The bandwidth estimate, and its upper limit, in bits a second.
     var allowed: Double
     var highest: Double
@@ -119,6 +125,14 @@ struct PathControl: Sendable {
             allowed = wasBound ? min(allowed, highest) : highest
         }
     }
+
+    /// Sets the path's share of a bottleneck that others use, too; nil: its own estimate counts again.
+    mutating func useShare(_ share: SharedBottleneck.Share?) {
+        self.share = share
+        if let share { allowed = max(Self.leastRate, min(share.rate, highest)) }
+    }
+
+    mutating func noteCongestion() { congestions &+= 1 }
 
     // MARK: Inputs
 
@@ -187,6 +201,7 @@ struct PathControl: Sendable {
         // The rest of the frame left after a pause at the host, so the idle time before it isn't counted.
         let isLater =
             newestFrame == frame.number && (frame.lastSent - newestLeft).inSeconds > DeliveredRate.pause
+        arrived += Int64(frame.newBytes)
         delivered.add(
             frame.newBytes, first: isLater ? frame.lastArrived : frame.firstArrived, last: frame.lastArrived)
         if newestFrame.map({ Int32(bitPattern: frame.number &- $0) > 0 }) ?? true {
@@ -289,6 +304,7 @@ struct PathControl: Sendable {
 
     /// The pacing rate of a frame's datagrams, in bits a second.
     var pacingRate: Int {
+        if let share { return Int(clamping: min(max(share.pace, Self.leastRate), Self.highestPacingRate)) }
         guard let train = trains.rate else {
             return Int(clamping: max(allowed * 1.25, min(Self.firstPacingRate, Self.highestPacingRate)))
         }
@@ -304,6 +320,7 @@ struct PathControl: Sendable {
 
     /// Bytes that may leave at once after a pause; one datagram always may.
     var burst: Int {
+        if share != nil { return 2 * Self.datagramBytes }
         guard trains.rate != nil else { return Self.firstBurst }
         let burst = isBound && growth.isCareful ? 0 : pacingRate / 8 / 200
         return min(Self.largestBurst, max(2 * Self.datagramBytes, burst))

@@ -112,7 +112,9 @@ extension PathControl {
         let length = max(0.1, min(rtt.smoothed ?? 0, 0.3))
         guard let latest = growth.endRound(length: length, now: now) else { return }
         growth.compare(arriving: arrivingRate(now: now), train: trains.isStretched ? trainRate(now: now) : nil)
-        guard isBound, losses.share < trial.tolerated(now: now, isCareful: growth.isCareful) else { return }
+        guard isBound, share == nil, losses.share < trial.tolerated(now: now, isCareful: growth.isCareful) else {
+            return
+        }
         guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.jitter / 2 else { return }
         let isFilled = latest >= 0.6 * allowed
         let raised: Double

@@ -92,6 +92,8 @@ struct Delivery: Sendable {
 
     /// How much of the encoder's output the path carries, after retransmissions and parity.
     func layerPath(now: MediaTime) -> LayerRate.Path {
+        // All viewers of a bottleneck count alike, whatever one of them loses.
+        if let share = path.share { return .bound(Int(clamping: share.rate * Self.payloadShare)) }
         guard path.isBound else { return path.isMeasured ? .unbound : .unknown }
         return .bound(Int(clamping: path.frameRate(now: now) * Self.payloadShare / (1 + path.loss + parity.share)))
     }

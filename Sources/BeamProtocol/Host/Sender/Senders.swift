@@ -108,6 +108,14 @@ struct Senders: Sendable {
         readyCount += 1
     }
 
+    /// A frame is about to be sent to everybody: another sender begins than with the last one. Where all share a bottleneck,
+    /// the last ones' datagrams stand in the queue of the others', and would always seem to be on a slower path.
+    mutating func beginFrame() {
+        guard all.count > 2 else { return }
+        // The golden section spreads the beginnings most evenly.
+        turn = (turn + max(1, all.count * 382 / 1000)) % all.count
+    }
+
     /// The next sender that may have something to send, in turn.
     mutating func nextReady() -> Int? {
         guard readyCount > 0 else { return nil }
