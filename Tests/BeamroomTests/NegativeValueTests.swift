@@ -19,11 +19,11 @@ struct NegativeValueTests {
         #expect(NegativeValues.joined(arguments) == joined)
     }
 
-    /// Each option that takes a number.
+    /// Each option that takes a number; `--window` takes a title, too.
     @Test(arguments: [
         "share --time-limit", "share --port", "share --media-port", "share --max-viewers", "share --max-fps",
         "share -b",
-        "share -m", "share --audio-bit-rate", "share --size", "share --region", "share --window", "share --code",
+        "share -m", "share --audio-bit-rate", "share --size", "share --region", "share --code",
         "watch --time-limit", "watch --buffer", "watch --max-picture", "watch --code", "room --time-limit",
         "room --port",
         "room --media-port", "room --max-fps", "room -b", "hosts --wait", "measure --seconds", "measure --repeat",

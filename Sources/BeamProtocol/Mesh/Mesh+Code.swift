@@ -131,7 +131,7 @@ extension Mesh {
         codes.code = code
         codes.expiry = isTimed ? now + min(.milliseconds(Int64(code.left)), HostCode.lifetime) : nil
         codes.guardian.learn(
-            wrongTries: Int(code.countedTries), pause: .milliseconds(Int64(code.pause)), now: now)
+            wrongTries: Int(code.countedTries), pause: .milliseconds(Int64(clamping: code.pause)), now: now)
         tellCode(reason, now: now)
     }
 
@@ -192,7 +192,7 @@ extension Mesh {
             let known = (codes.guardian.wrongTries, own.wrongTries)
             codes.code?.wrongTries = max(own.wrongTries, code.wrongTries)
             codes.guardian.learn(
-                wrongTries: Int(code.countedTries), pause: .milliseconds(Int64(code.pause)), now: now)
+                wrongTries: Int(code.countedTries), pause: .milliseconds(Int64(clamping: code.pause)), now: now)
             guard known != (codes.guardian.wrongTries, max(own.wrongTries, code.wrongTries)) else { return }
             tellCode(nil, now: now)
             spreadCode(butNotTo: id, now: now)

@@ -152,4 +152,13 @@ struct LayerAssignmentTests {
         }
         #expect(layers([]).isEmpty)
     }
+
+    @Test func theLogarithmIsExactEnough() {
+        let known: [(Double, Double)] = [
+            (1, 0), (2, 0.693_147_180_56), (2.718_281_828_459, 1), (10, 2.302_585_092_99), (1e9, 20.723_265_836_95),
+        ]
+        for (number, logarithm) in known {
+            #expect(abs(LayerAssignment.logarithm(number) - logarithm) < 1e-7, "\(number)")
+        }
+    }
 }
