@@ -57,7 +57,7 @@ class CompareSearch(Attack):
         """Types y at every question whether to compare, like a person who expects a viewer; returns how often."""
         seen, agreed, end = len(terminal.text), 0, time.monotonic() + seconds
         while time.monotonic() < end:
-            if "to compare? [y/n]" in terminal.text[seen:]:
+            if "compare digits first. [y/n]" in " ".join(terminal.text[seen:].split()):
                 seen = len(terminal.text)
                 time.sleep(1.5)
                 terminal.type("y\n")
@@ -199,7 +199,7 @@ class FakeQuestion(Attack):
                     before = len(terminal.text)
                     with scene.peer("127.0.13.1") as peer:
                         places.ask(peer, name)
-                        terminal.wait_for("?", 1, before)
+                        terminal.wait_for("[y/n]", 1, before)
                         time.sleep(0.2)
                     if is_fooled(terminal.text[before:]):
                         found.append(title)
@@ -212,7 +212,10 @@ class FakeQuestion(Attack):
 
 def is_fooled(text):
     """Whether a name reached the terminal with more than 32 columns or with invisible characters."""
-    plain = text.replace("\r", "").replace("\n", "").replace("\x1b[K", "").replace("\x1b[A", "").replace("\x1b", "")
+    # The program rings once for a request.
+    plain = text.replace("\a", "", 1)
+    for own in ("\r", "\n", "\x1b[K", "\x1b[A", "\x1b"):
+        plain = plain.replace(own, "")
     hidden = any(unicodedata.category(letter) in ("Cf", "Zl", "Zp", "Cc") for letter in plain)
     whole = "[y/n]" in text and "482 913" in text and "192.0.2.7" in text
     return hidden or whole or "\u0301" * 33 in plain or "漢" * 17 in plain or " " * 40 in plain
@@ -229,7 +232,7 @@ class TypedAhead(Attack):
             with lab.scene(accept="ask", viewer=False, stderr=terminal.slave, stdin=terminal.slave) as scene, \
                     scene.attack(row):
                 with lab.watch(lab.state(), scene.port) as honest:
-                    asked = terminal.wait_for("?", 5, terminal.text.find("Ctrl-C"))
+                    asked = terminal.wait_for("[y/n]", 5, terminal.text.find("Ctrl-C"))
                     peer = scene.peer("127.0.14.1")
                     places.ask(peer)
                     terminal.type("y\ny\n")

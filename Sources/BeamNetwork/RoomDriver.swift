@@ -272,7 +272,7 @@ final class RoomDriver {
     /// Vouches for a device that is known already, before the door asks it for anything.
     private func admitAcquaintance(_ peer: ControlListener.Peer) {
         guard let name = acquaintances[peer.device], !session.members.isEmpty, !session.belongs(peer.device),
-            !session.isFull, !isShuttingDown
+            !session.wasPutOut(peer.device), !session.isFull, !isShuttingDown
         else { return }
         do throws(MeshRefusal) {
             try session.admit(publicKey: peer.publicKey, name: name, now: .now)

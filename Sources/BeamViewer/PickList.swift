@@ -31,6 +31,15 @@ final class PickList: Sendable {
         tell()
     }
 
+    /// The person wants to choose again. `set` has to follow.
+    func begin() {
+        let wasEnded = state.withLock { state in
+            defer { (state.isChosen, state.hosts) = (false, nil) }
+            return state.isChosen
+        }
+        if wasEnded { queue.async { [self] in if !state.withLock({ $0.isChosen }) { presence.start() } } }
+    }
+
     /// A host is chosen: no list is shown any more. Returns at once.
     func end() {
         let isFirst = state.withLock { state in

@@ -418,6 +418,7 @@ public final class Viewer: Sendable {
         shared.forgetHost()
         shared.change { $0.wish = nil }
         shared.updateStatus { $0 = ViewerStatus(searchingFor: nil) }
+        sought.list?.begin()
         sought.finder.offerAgain()
     }
 

@@ -43,6 +43,8 @@ final class DoorReporter: Sendable {
         var stamp: CodeFile.Stamp?
         var tally = PeerTally()
         var bell = BellLimit()
+        /// A member could replace the code again and again.
+        var changes = WordLimit()
     }
 
     private let context: CommandContext
@@ -242,7 +244,7 @@ final class DoorReporter: Sendable {
                 "seconds": change.left.map { .integer(Int($0.inSeconds.rounded())) },
             ])
         if let code {
-            guard invitation.showsCode else { return }
+            guard invitation.showsCode, state.withLock({ $0.changes.allows(at: .now) }) else { return }
             let why =
                 switch change.reason {
                 case .used: invitation.codeFile == nil ? "This code was used. " : ""

@@ -27,6 +27,8 @@ final class PairingPrompt: Sendable {
         /// The first one is being asked.
         var questions: [Question] = []
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
+        /// Others can answer, too.
+        var hasOthers: @Sendable () -> Bool = { false }
     }
 
     private let state = Mutex(State())
@@ -62,6 +64,9 @@ final class PairingPrompt: Sendable {
     var keys: [StatusLine.Key] { terminal.keys }
 
     func setCommands(_ commands: TerminalQuestions.Commands) { terminal.setCommands(commands) }
+
+    /// In a room: whether other members are asked the same.
+    func setOthers(_ hasOthers: @escaping @Sendable () -> Bool) { state.withLock { $0.hasOthers = hasOthers } }
 
     /// Begins to ask. Answers go to `decide`.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
@@ -217,14 +222,14 @@ final class PairingPrompt: Sendable {
         if isNextToBeAsked { askFirst() }
     }
 
-    /// Standard input has ended: nobody can answer.
+    /// Standard input has ended: nobody can answer here. What other members are asked, too, is left to them.
     private func refuseAll() {
         guard !hasWindow else { return }
-        let (unanswered, decide) = state.withLock { state in
+        let (unanswered, decide, hasOthers) = state.withLock { state in
             defer { state.questions = [] }
-            return (state.questions, state.decide)
+            return (state.questions, state.decide, state.hasOthers)
         }
-        for question in unanswered {
+        for question in unanswered where !RoomQuestion.isElsewhere(question.connection.value) && !hasOthers() {
             console.say(
                 "\(question.visitor) asked to \(wish) and was refused: standard input has ended, so nobody can answer.")
             decide?(question.connection, false)

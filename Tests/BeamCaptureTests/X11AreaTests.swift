@@ -92,7 +92,6 @@ extension X11Tests {
             // A short absence isn't worth a word.
             scene.painter.deleteMonitor("DESK")
             #expect(scene.painter.setScreenSize(PixelSize(width: 790, height: 600)))
-            Thread.sleep(forTimeInterval: 0.3)
             scene.painter.setMonitor("DESK", first)
             recording.settle()
             #expect(recording.visibility == [])

@@ -78,7 +78,9 @@ extension EndToEnd {
             defer { viewer.end() }
 
             let hello = try #require(falseHost.wait(for: WireMessage.hello))
-            let name = Array(hello.body.dropFirst(14))
+            // Its length and its bytes; the bounds of pictures follow.
+            let rest = Array(hello.body.dropFirst(14))
+            let name = Array(rest.prefix(2 + (Int(rest[0]) << 8 | Int(rest[1]))))
             let (welcomeNonce, hostNonce) = (random(32), random(32))
             falseHost.send(WireMessage.welcome, [0, 2, 0, 0, 0, 0, 0, 2] + welcomeNonce + WireMessage.text("Desk"))
             let commitment = try #require(falseHost.wait(for: WireMessage.compareCommit)).body

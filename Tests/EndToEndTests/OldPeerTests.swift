@@ -92,7 +92,8 @@ extension EndToEnd {
                 let viewer = try Program.watch([target, "--fullscreen"] + more, display: server.display)
                 defer { viewer.end() }
                 try viewer.waitFor("first-frame")
-                pause(seconds: 1.5)
+                // The keys are shown for 5 s.
+                pause(seconds: 6.5)
                 return try Screenshot.take(of: server.display).litShare
             }
             let encrypted = try litShare(ports.target, [])

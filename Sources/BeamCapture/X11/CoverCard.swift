@@ -19,6 +19,7 @@ final class CoverCard {
 
     /// Draws the covers into `frame`, as far as `region` may have been fetched. Whole rows may have been.
     func draw(_ covers: [Cover], into frame: Frame, fetched region: DamageRegion) {
+        guard !covers.isEmpty else { return }
         let picture = PixelRect(frame.size)
         let rows = region.rects.map { PixelRect(x: 0, y: $0.y, width: picture.width, height: $0.height) }.disjoint
         for cover in covers {

@@ -99,6 +99,8 @@ final class OwnWindows {
         case .propertyChanged(connection.root, list): isListOutdated = true
         case .reparented(let window) where windows.contains { $0.window == window || $0.ancestors.contains(window) }:
             isListOutdated = true
+        // Its number may be that of another program's window later.
+        case .destroyed(let window) where windows.contains { $0.window == window }: isListOutdated = true
         case .configured, .shown, .hidden, .destroyed, .reparented: guard !windows.isEmpty else { return false }
         default: return false
         }
@@ -199,7 +201,13 @@ final class OwnWindows {
         guard let client = try connection.managedWindow(in: topLevel.window, atoms),
             let frame = try frame(of: client)
         else { return [] }
-        if client != topLevel.window, try connection.geometry(of: client).depth != 32 { return [frame] }
+        if client != topLevel.window {
+            // It may be gone by now.
+            let geometry = try connection.replyIfGranted(
+                xcb_get_geometry(connection.raw, client).sequence, as: xcb_get_geometry_reply_t.self)
+            guard let geometry else { return [] }
+            if geometry.body.depth != 32 { return [frame] }
+        }
         let region = try connection.words(connection.askProperty(atoms.opaqueRegion, of: client))
         return stride(from: 0, to: region.count - 3, by: 4).map {
             PixelRect(

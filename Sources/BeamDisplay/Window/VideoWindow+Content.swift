@@ -29,6 +29,8 @@ extension VideoWindow {
     public func forgetPicture() {
         guard picture != nil else { return }
         picture = nil
+        zoom = nil
+        dragged = nil
         isStale = true
         updateWatched()
     }

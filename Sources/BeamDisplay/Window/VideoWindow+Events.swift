@@ -75,7 +75,7 @@ extension VideoWindow {
         switch x11?.handle(message.msg.x11.event) {
         case .visibility: isStale = true
         case .resources: updateScale()
-        case .questionMark: isQuestionMark = true
+        case .key(let isQuestionMark): self.isQuestionMark = isQuestionMark
         case nil: break
         }
     }

@@ -84,7 +84,11 @@ extension VideoWindow {
     public func forgetPicture(of source: Int) {
         guard grid.picture(of: source) != nil else { return }
         grid.forgetPicture(of: source)
-        if !grid.isShown, source == focus.source { picture = nil }
+        if !grid.isShown, source == focus.source {
+            picture = nil
+            zoom = nil
+            dragged = nil
+        }
         layoutChanged()
         isStale = true
         updateWatched()

@@ -49,8 +49,8 @@ import CSDL2
         case resources
         /// `isOutOfSight` may have changed.
         case visibility
-        /// A key was pressed that types a question mark, in whatever layout.
-        case questionMark
+        /// A key was pressed: whether it types a question mark, in whatever layout.
+        case key(isQuestionMark: Bool)
     }
 
     /// Nobody can see any of the window: others cover it, or it is on another workspace.
@@ -89,7 +89,7 @@ import CSDL2
             var key = event.xkey
             var symbol = KeySym(0)
             XLookupString(&key, nil, 0, &symbol, nil)
-            return symbol == KeySym(XK_question) ? .questionMark : nil
+            return .key(isQuestionMark: symbol == KeySym(XK_question))
         default:
             return nil
         }

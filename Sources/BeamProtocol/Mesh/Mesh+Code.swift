@@ -142,7 +142,7 @@ extension Mesh {
                 .code(
                     RoomCodeState(
                         code: code?.digits, service: code?.service.service ?? .everybody, reason: reason,
-                        left: codes.expiry.map { max(.zero, $0 - now) }, wrongTries: codes.guardian.wrongTries,
+                        left: codes.expiry.map { max(.zero, $0 - now) }, wrongTries: codes.guardian.counted(now: now),
                         pause: codes.guardian.pause(now: now)))))
     }
 
@@ -150,7 +150,7 @@ extension Mesh {
     private func codeToSend(now: MediaTime) -> RoomCode? {
         guard var code = codes.code else { return nil }
         code.left = codes.expiry.map { UInt32(clamping: max(.zero, $0 - now).inMilliseconds64) } ?? 0
-        code.countedTries = UInt8(clamping: codes.guardian.wrongTries)
+        code.countedTries = UInt8(clamping: codes.guardian.counted(now: now))
         code.pause = UInt32(clamping: (codes.guardian.pause(now: now) ?? .zero).inMilliseconds64)
         return code
     }
@@ -355,7 +355,12 @@ extension Mesh {
             // Members may disagree for a moment about who keeps the code: it is asked again then.
             if isCodeKeeper { ask(request, now: now) } else { reply(request, pause: Self.codeGrace, now: now) }
         case .check, .wait:
-            guard codes.asked[errand.number] != nil, errand.from == codeKeeper else { return }
+            guard codes.asked[errand.number] != nil, errand.from == codeKeeper else {
+                // This door waits for it no more: the keeper needn't wait for what comes of it, nor take it for wrong.
+                guard errand.what == .check else { return }
+                return sendErrand(
+                    CodeErrand(from: own.device, to: errand.from, number: errand.number, what: .unchecked), now: now)
+            }
             answer(errand.number, pause: errand.what == .check ? nil : .milliseconds(Int64(errand.value)))
         case .right, .wrong, .unchecked:
             if isCodeKeeper { conclude(request, errand.what, now: now) }

@@ -71,6 +71,8 @@ struct QuestionKeeping: Sendable {
         /// The person here has agreed to compare digits.
         var isAnswered = false
         var hasDigits = false
+        /// When it was asked.
+        var since: MediaTime
     }
 
     var own: [UInt64: Own] = [:]
@@ -89,6 +91,8 @@ struct QuestionKeeping: Sendable {
 extension Mesh {
     /// Questions of one member that are open here, and how fast new ones come.
     private static let mostQuestions = 8
+    /// A door sends a newcomer away before that; its word of it may be lost.
+    private static let longestQuestion = HostLimits.comparisonTimeout * 2
 
     // MARK: At the door
 
@@ -142,7 +146,8 @@ extension Mesh {
     /// The newcomer is gone, or was let in.
     mutating func questionEnded(_ number: UInt64, now: MediaTime) {
         guard let question = questions.own.removeValue(forKey: number) else { return }
-        for device in question.told where question.takenBy == nil || question.takenBy == device {
+        // Those who were told that somebody has answered may not have heard it.
+        for device in question.told {
             sendErrand(QuestionErrand(from: own.device, to: device, number: number, what: .withdrawn), now: now)
         }
     }
@@ -188,7 +193,13 @@ extension Mesh {
             questions.others[local] = nil
             outputs.append(.question(.taken(local, by: PeerText.name(errand.name))))
         case .yes, .no:
-            guard let question = questions.own[errand.number], question.told.contains(errand.from) else { return }
+            guard let question = questions.own[errand.number] else {
+                // It is over, which that member hasn't heard.
+                return sendErrand(
+                    QuestionErrand(from: own.device, to: errand.from, number: errand.number, what: .withdrawn), now: now
+                )
+            }
+            guard question.told.contains(errand.from) else { return }
             let accept = errand.what == .yes
             guard answer(errand.number, question, by: errand.from, accept: accept, now: now) else { return }
             outputs.append(.question(.decided(errand.number, accept: accept)))
@@ -204,7 +215,8 @@ extension Mesh {
         questions.last += 1
         let local = QuestionKeeping.mark | questions.last
         let visitor = Visitor(address: address, name: errand.name, isNamesake: errand.isNamesake)
-        questions.others[local] = QuestionKeeping.Other(door: errand.from, number: errand.number, visitor: visitor)
+        questions.others[local] = QuestionKeeping.Other(
+            door: errand.from, number: errand.number, visitor: visitor, since: now)
         outputs.append(.question(.asked(local, visitor)))
     }
 
@@ -212,7 +224,8 @@ extension Mesh {
     mutating func settleQuestions(now: MediaTime) {
         guard !questions.others.isEmpty || !questions.own.isEmpty else { return }
         let here = Set(present.map(\.device))
-        for (local, question) in questions.others where !here.contains(question.door) {
+        for (local, question) in questions.others
+        where !here.contains(question.door) || now - question.since >= Self.longestQuestion {
             questions.others[local] = nil
             outputs.append(.question(.withdrawn(local)))
         }

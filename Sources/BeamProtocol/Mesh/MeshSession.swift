@@ -118,6 +118,13 @@ public struct MeshSession: Sendable {
 
     public func belongs(_ device: DeviceKey) -> Bool { mesh.membership?.belongs(device) ?? false }
 
+    /// Somebody has put the device out of the room at some time.
+    public func wasPutOut(_ device: DeviceKey) -> Bool {
+        (mesh.membership?.statements ?? []).contains { statement in
+            if case .putOut(device, _, _) = statement.content { true } else { false }
+        }
+    }
+
     /// Everybody who belongs to the room, and their names.
     public var members: [DeviceKey: String] {
         Dictionary((mesh.membership?.people ?? []).map { ($0.device, $0.name) }, uniquingKeysWith: { $1 })

@@ -29,6 +29,13 @@ struct CodeGuard: Sendable {
         return blockedUntil - now
     }
 
+    /// Wrong tries that count now.
+    func counted(now: MediaTime) -> Int {
+        var copy = self
+        copy.forget(now: now)
+        return copy.wrongTries
+    }
+
     /// A try was wrong.
     mutating func failed(now: MediaTime) {
         forget(now: now)

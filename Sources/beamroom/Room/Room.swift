@@ -183,6 +183,7 @@ struct Room: ParsableCommand {
                 meeting.close()
                 return try context.conclude(.failed(problem))
             }
+            prompt.setOthers { meeting.hasCompany }
             prompt.start { connection, accept in meeting.decide(connection, accept: accept) }
             let ticker = EverySecond { meeting.tick() }
             /// Ends what runs, and says how it went. On the thread that it is called on.

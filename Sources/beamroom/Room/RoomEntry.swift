@@ -58,7 +58,7 @@ struct RoomEntry {
     /// - Returns: nil if the program is to end.
     func find(
         _ wanted: String?, at address: WatchTarget?, machine: String, within time: Duration,
-        avoiding avoided: Set<RoomMark> = []
+        avoiding avoided: Set<RoomMark?> = []
     ) throws -> Entrance? {
         if let endpoint = address?.address { return try enter(at: numeric(endpoint)) }
         let kept = try store.rooms()
@@ -67,7 +67,11 @@ struct RoomEntry {
         }
         while context.latch.current == nil {
             let found = (presence?.rooms(within: time) ?? []).filter { room in
-                room.standing.map { !avoided.contains($0.mark) } ?? true
+                // One without a mark is known by its name alone.
+                guard let standing = room.standing else {
+                    return !(avoided.contains(nil) && wanted.map { DeviceNames.areSame(room.room, $0) } ?? true)
+                }
+                return !avoided.contains(standing.mark)
             }
             guard context.latch.current == nil else { return nil }
             let name: String

@@ -14,6 +14,8 @@ extension RoomMeeting {
         var wasMade = false
         if case .found? = entrance?.beginning { wasMade = true }
         neighbours.entered(name, wasMade: wasMade)
+        let sharesAtOnce = settings.sharesAtOnce && entrance?.isProved == true
+        if sharesAtOnce { neighbours.noteOwnShare() }
         letInAcquaintances()
         sayEntered(name, wasMade: wasMade)
         let addresses = AddressWords(
@@ -47,7 +49,7 @@ extension RoomMeeting {
                     putOut: { [weak self] in self?.putOut($0) },
                     join: { [weak self] in self?.joinOffered() })))
         guard settings.sharesAtOnce else { return }
-        guard entrance?.isProved == true else { return holdShare() }
+        guard sharesAtOnce else { return holdShare() }
         // Without `setSharing`: as long as nobody else is here, this doesn't count as use.
         parts?.share.set(true)
     }
@@ -56,15 +58,15 @@ extension RoomMeeting {
     /// prove their keys. Others are asked about, or need the code.
     func letInAcquaintances() {
         guard settings.invitation.acceptance == .ask else { return }
-        let isUnused = neighbours.isUnused
+        let showsNothing = neighbours.showsNothing
         let (room, server, hasChanged) = state.withLock { state in
-            defer { state.letsInAcquaintances = isUnused }
-            return (state.room, state.parts?.server, state.letsInAcquaintances != isUnused)
+            defer { state.letsInAcquaintances = showsNothing }
+            return (state.room, state.parts?.server, state.letsInAcquaintances != showsNothing)
         }
         guard hasChanged, let room, let server else { return }
         // Which ones is on the disk.
         _ = keeper.perform { [neighbours, settings] _ in
-            server.setAcquaintances(isUnused && neighbours.isUnused ? settings.acquaintances(room) : [:])
+            server.setAcquaintances(showsNothing && neighbours.showsNothing ? settings.acquaintances(room) : [:])
         }
     }
 

@@ -283,6 +283,9 @@ final class RoomMeeting: Sendable {
 
     func renewCode() { server?.renewCode() }
 
+    /// Other members are here.
+    var hasCompany: Bool { people.here.count > 1 }
+
     func listPeople() { people.list() }
 
     // MARK: What happens in the room

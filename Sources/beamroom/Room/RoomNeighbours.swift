@@ -40,6 +40,8 @@ final class RoomNeighbours: Sendable {
         var wasMade = false
         /// Somebody has shared or written in it.
         var isUsed = false
+        /// This device shares by itself, as its options say.
+        var sharesByItself = false
         /// Somebody else belongs or has belonged to it.
         var hasCompany = false
         /// What the person is asked about, and since when it would be better.
@@ -67,6 +69,12 @@ final class RoomNeighbours: Sendable {
     /// Somebody shares or has written.
     func noteUse() { state.withLock { $0.isUsed = true } }
 
+    /// This device shares by itself. The room can still give way, as nobody has seen that.
+    func noteOwnShare() { state.withLock { $0.sharesByItself = true } }
+
+    /// Whoever is known may come in unasked: there is nothing to see or to read.
+    var showsNothing: Bool { state.withLock { !$0.isUsed && !$0.sharesByItself } }
+
     /// Somebody else belongs to the room.
     func noteCompany() { state.withLock { $0.hasCompany = true } }
 
@@ -84,8 +92,8 @@ final class RoomNeighbours: Sendable {
         }
     }
 
-    /// The rooms that aren't entered.
-    var avoided: Set<RoomMark> { Set(state.withLock { $0.avoided }.compactMap(\.self)) }
+    /// The rooms that aren't entered; nil stands for those without a mark, of earlier versions.
+    var avoided: Set<RoomMark?> { state.withLock { $0.avoided } }
 
     /// The room that the person is asked about.
     var offered: RoomPresence.Found? { state.withLock { $0.offered } }

@@ -77,6 +77,9 @@ struct SharedBottleneck: Sendable {
     /// Viewers that don't seem to be behind the bottleneck, until then or until they see a queue with the group.
     private var apartUntil: [ViewerID: MediaTime] = [:]
     private static let apartTime = Duration.seconds(300)
+    /// When each viewer was seen first. One that has just come is taken in without a sign of congestion.
+    private var knownSince: [ViewerID: MediaTime] = [:]
+    private static let newcomerTime = Duration.seconds(5)
     /// What each member may be sent, in bits a second on the wire; nil: there is no group.
     private var share: Double?
     /// What arrived at each member at most lately, in bits a second.
@@ -114,6 +117,7 @@ struct SharedBottleneck: Sendable {
         congestedAt[id] = nil
         barredUntil[id] = nil
         apartUntil[id] = nil
+        knownSince[id] = nil
         dissolveIfSmall()
     }
 
@@ -121,6 +125,7 @@ struct SharedBottleneck: Sendable {
     mutating func update(_ paths: [Path], limit: Double, now: MediaTime) {
         arrivals.append((now, Dictionary(paths.map { ($0.id, $0.arrived) }, uniquingKeysWith: max)))
         if arrivals.count > Self.kept { arrivals.removeFirst() }
+        for path in paths where knownSince[path.id] == nil { knownSince[path.id] = now }
         takeInNewcomers(paths, now: now)
         if isCongestion(paths, now: now) {
             congestion(paths, limit: limit, now: now)
@@ -162,16 +167,19 @@ struct SharedBottleneck: Sendable {
     }
 
     /// While most viewers are of the group, one that comes is probably behind the same bottleneck: at its full rate it would
-    /// fill that for all of them.
+    /// fill that for all of them. One that was here before and isn't limited by anything stays out, whatever the others
+    /// report.
     private mutating func takeInNewcomers(_ paths: [Path], now: MediaTime) {
         guard share != nil, members.count * 2 > paths.count else { return }
         for path in paths where members[path.id] == nil && !isBarred(path.id, now: now) {
+            let isNew = knownSince[path.id].map { now - $0 < Self.newcomerTime } ?? true
+            guard isNew || path.isBound || path.queue > Self.leastQueue else { continue }
             if apartUntil[path.id].map({ now >= $0 }) ?? true { members[path.id] = Member() }
         }
     }
 
     private mutating func congestion(_ paths: [Path], limit: Double, now: MediaTime) {
-        var (sum, count) = (0.0, 0)
+        var rates: [Double] = []
         for path in paths where !isBarred(path.id, now: now) {
             guard isRecent(path, now: now) || path.isBound || members[path.id] != nil else { continue }
             if members[path.id] == nil, !hasQueue(path, now: now), apartUntil[path.id].map({ now < $0 }) ?? false {
@@ -187,12 +195,12 @@ struct SharedBottleneck: Sendable {
                 continue
             }
             members[path.id] = member
-            guard let arriving = arriving(path, now: now) else { continue }
-            sum += arriving
-            count += 1
+            if let arriving = arriving(path, now: now) { rates.append(arriving) }
         }
-        guard count > 0, members.count >= Self.fewest else { return dissolveIfSmall() }
-        let measured = min(limit, sum / Double(count))
+        guard !rates.isEmpty, members.count >= Self.fewest else { return dissolveIfSmall() }
+        // The median: some that report too little don't lower everybody's share.
+        rates.sort()
+        let measured = min(limit, (rates[(rates.count - 1) / 2] + rates[rates.count / 2]) / 2)
         let next = max(PathControl.leastRate, Self.usedShare * measured)
         if share == nil { carried = measured }
         if let share, paths.count(where: { hasQueue($0, now: now) }) < Self.fewest {
@@ -245,11 +253,10 @@ struct SharedBottleneck: Sendable {
     private mutating func grow(_ paths: [Path], limit: Double, now: MediaTime) {
         guard let share, let lastCongestion, now - grownAt >= .milliseconds(500) else { return }
         grownAt = now
-        let arriving = paths.reduce(0.0) {
-            $0 + (members[$1.id] != nil ? self.arriving($1, now: now) ?? 0 : 0)
-        }
-        // Less was sent than might have been: nothing is known of more.
-        guard arriving >= Self.growingShare * share * Double(members.count) else { return }
+        // Less was sent than might have been: nothing is known of more. The member that gets most counts, so that others
+        // can't hold the share down by reporting nothing.
+        let most = paths.compactMap { self.members[$0.id] == nil ? nil : self.arriving($0, now: now) }.max() ?? 0
+        guard most >= Self.growingShare * share else { return }
         let quiet = (now - lastCongestion).inSeconds
         let factor =
             share < 0.9 * ceiling ? 1.1 : share < 1.1 * ceiling ? min(1.06, 1.002 + 0.0008 * quiet * quiet) : 1.08
