@@ -182,7 +182,9 @@ final class Console: Sendable {
     }
 
     /// Waits a bounded time until all messages are written, before something else writes to the terminal.
-    func flush() { output.flush() }
+    ///
+    /// - Returns: whether all are.
+    @discardableResult func flush() -> Bool { output.flush() }
 
     /// Waits a bounded time until all messages are written. Later ones are dropped.
     func close() {

@@ -168,7 +168,8 @@ final class TerminalQuestions: Sendable {
         TerminalMode.shared.followStops(
             willStop: { [console] in
                 console.setHidden(true)
-                console.flush()
+                // On a busy machine a line may take longer than one wait; a terminal that takes nothing ends it.
+                for _ in 0..<10 where console.flush() { break }
             }, didContinue: { [console] in console.setHidden(false) })
         startReading()
     }
