@@ -2,8 +2,8 @@ import Glibc
 
 /// Writes whole entries into a new file. Used by one thread.
 ///
-/// Each write(2) has whole entries. It stays within a page of the file unless one entry doesn't fit, because the system
-/// may cut a write at the end of a page when it kills the process. After a failed write the file is cut back to the last
+/// Each write(2) has whole entries. It stays within a page of the file unless it is one entry that crosses into the next,
+/// because the system may cut a write at the end of a page when it kills the process. After a failed write the file is cut back to the last
 /// whole entry.
 final class EntryWriter {
     private static let page = 4096
