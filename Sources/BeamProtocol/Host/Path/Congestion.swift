@@ -26,6 +26,8 @@ struct Congestion: Sendable {
 extension PathControl {
     /// In bits a second. A lower bound, so that the queue is expected to drain at some time even on a path that seems
     /// to carry nothing.
+    /// Above this share of lost datagrams, trains aren't taken to mislead.
+    private static let mostMisledLoss = 0.05
     private static let leastCarried = 8000.0
     /// A queueing delay above this, in seconds, is congestion. It grows with the path's jitter.
     private var threshold: Double { 0.02 + delay.jitter / 2 }
@@ -58,7 +60,8 @@ extension PathControl {
         // If the rate of delivery isn't known, the trains' or the allowed rate is assumed; the congestion window limits
         // what is sent.
         let carried = max(Self.leastCarried, carried ?? trains.rate ?? frameRate(now: now))
-        if trains.isFresh(now: now), let train = trains.rate, allowed > carried {
+        // A path that loses much at random delivers less than its trains tell for that reason.
+        if losses.share < Self.mostMisledLoss, trains.isFresh(now: now), let train = trains.rate, allowed > carried {
             growth.congested(carried: carried, train: train, now: now)
         }
         congestion = Congestion(
