@@ -12,9 +12,8 @@ extension TranscriptLine {
         let text = ShownText.lines(self.text)
         let name: String? =
             switch kind {
-            case .caption: speaker.map(ShownText.line)
-            case .note: ShownText.line(author)
-            case .alert: nil
+            case .caption: speaker == nil ? nil : voice
+            case .note, .alert: voice
             }
         guard let name, !name.isEmpty, !text.isEmpty else { return text }
         return "\(name): \(text)"

@@ -61,7 +61,7 @@ struct WordBoard: Sendable {
             for line in lines { add(line, now: now) }
             if let line = lines.last(where: \.isKeepers) { tell(changes, host: line.name, now: now) }
         case .caughtUp(let host): tell(changes, host: host, now: now)
-        case .partial(let author, _, let partial): speak(partial, by: author, now: now)
+        case .partial(let author, let name, let partial): speak(partial, by: author, called: name, now: now)
         case .unwritten(.note, let reason): say("The note wasn't sent: \(reason).", isWarning: true)
         case .slowed(true): say("Too much is written at once: the host takes it more slowly.", isWarning: true)
         case .catchingUp, .slowed, .unwritten, .message, .delivered, .undelivered: break
@@ -81,14 +81,14 @@ struct WordBoard: Sendable {
         notice = (old.notice.number + 1, nil)
     }
 
-    private mutating func speak(_ partial: RoomPartial?, by author: DeviceKey, now: MediaTime) {
+    private mutating func speak(_ partial: RoomPartial?, by author: DeviceKey, called name: String, now: MediaTime) {
         let text = ShownText.lines(partial?.text ?? "")
         let index = speaking.firstIndex { $0.author == author }
         guard let partial, !text.isEmpty else {
             if let index { speaking[index].until = min(speaking[index].until, now + Self.handOver) }
             return
         }
-        let caption = WindowCaption(text: text, name: partial.speaker.map { PeerText.name($0) }, isPartial: true)
+        let caption = WindowCaption(text: text, name: partial.voice(author: name), isPartial: true)
         let time = max(Self.longestSilence, TranscriptLine.readingTime(of: text) + Self.spareTime)
         if let index { speaking.remove(at: index) }
         // A host could name ever new authors.
@@ -104,7 +104,8 @@ struct WordBoard: Sendable {
         guard isNew, shown.kind != .alert else { return }
         if !isNote { speaking.removeAll { $0.author == line.author } }
         let caption = WindowCaption(
-            text: shown.text, name: isNote ? shown.author : shown.speaker, isPartial: false, isNote: isNote)
+            text: shown.text, name: isNote || shown.speaker != nil ? shown.voice : nil, isPartial: false, isNote: isNote
+        )
         lines.append(
             Line(
                 caption: caption,

@@ -84,17 +84,14 @@ struct TranscriptFormatter {
     }
 
     private static func json(_ line: TranscriptLine, _ text: String, at time: Int64) -> String {
-        let speaker = line.speaker.map(ShownText.line).map { "\"speaker\":\(quoted($0))," } ?? ""
+        let claim = line.isClaim ? "\"claimed\":true," : ""
+        let speaker = line.speaker.map(ShownText.line).map { "\"speaker\":\(quoted($0)),\(claim)" } ?? ""
         return "{\"t\":\(time / 1000).\(digits(time % 1000, 3)),\"kind\":\"\(line.kind.rawValue)\","
             + "\"author\":\(quoted(ShownText.line(line.author))),\(speaker)\"text\":\(quoted(text))}\n"
     }
 
-    /// Before the text; empty: nothing is. An alert's text names the host itself.
-    private static func name(_ line: TranscriptLine) -> String {
-        if line.kind == .alert { return "" }
-        let speaker = line.kind == .caption ? line.speaker.map(ShownText.line) : nil
-        return speaker.flatMap { $0.isEmpty ? nil : $0 } ?? ShownText.line(line.author)
-    }
+    /// Before the text; empty: nothing is.
+    private static func name(_ line: TranscriptLine) -> String { line.voice ?? "" }
 
     /// WebVTT, 4.2.2: a cue's text, and the name in a voice tag.
     private static func escaped(_ text: String) -> String {

@@ -52,7 +52,9 @@ final class RoomReporter: Sendable {
                 "caption",
                 [
                     "partial": .bool(true), "from": .string(author.hex), "name": .string(name),
-                    "speaker": partial?.speaker.map { .string($0) }, "text": .string(partial?.text ?? ""),
+                    "speaker": partial?.speaker.map { .string($0) },
+                    "claimed": partial?.speaker != nil && partial?.isClaim == true ? .bool(true) : nil,
+                    "text": .string(partial?.text ?? ""),
                 ])
         case .message(let message): report(message)
         case .delivered(let id, let count):
@@ -79,7 +81,8 @@ final class RoomReporter: Sendable {
                 fields(
                     line,
                     [
-                        "partial": .bool(false), "speaker": speaker.map { .string($0) }, "text": .string(text),
+                        "partial": .bool(false), "speaker": speaker.map { .string($0) },
+                        "claimed": line.isClaim ? .bool(true) : nil, "text": .string(text),
                     ]))
         case .note(let text):
             events.write("note", fields(line, ["text": .string(text)]))

@@ -27,7 +27,7 @@ struct WordBoardTests {
     }
 
     private func partial(_ text: String?) -> RoomEvent {
-        .partial(author: host, name: "desk", text.map { RoomPartial(text: $0, speaker: "Anna") })
+        .partial(author: host, name: "desk", text.map { RoomPartial(text: $0, speaker: "Anna", isClaim: false) })
     }
 
     private func board() -> WordBoard {

@@ -36,6 +36,18 @@ struct TranscriptFormatterTests {
                 """)
     }
 
+    /// Words that a member puts into another's mouth don't look like the other's.
+    @Test func aClaimedSpeakerIsShownWithItsAuthor() {
+        var line = caption("I agree", at: 1, speaker: "B", author: "A")
+        line.isClaim = true
+        #expect(file(.txt, [line]) == "[0:00:01] A: “B” says: I agree\n")
+        #expect(file(.srt, [line]).contains("\nA: “B” says: I agree\n"))
+        #expect(file(.vtt, [line]).contains("\n<v A: “B” says>I agree\n"))
+        #expect(file(.jsonl, [line]).contains(#""author":"A","speaker":"B","claimed":true,"text""#))
+        line.speaker = "A"
+        #expect(file(.txt, [line]) == "[0:00:01] A: I agree\n")
+    }
+
     @Test func subRip() {
         #expect(
             file(.srt, talk) == """

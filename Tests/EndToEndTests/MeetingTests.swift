@@ -87,6 +87,44 @@ extension EndToEnd {
             for member in all { expectPlainWords(member.program.errorText) }
         }
 
+        /// Two members of one name, one of whom lets the other one speak.
+        @Test func namesakesAreToldApart() throws {
+            let anna = try Member("Anna")
+            defer { anna.end() }
+            try anna.start("study", ["--accept", "all"])
+            let other = try Member("anna")
+            defer { other.end() }
+            try other.enter(through: anna, ["--accept", "all"])
+            let ben = try Member("Ben")
+            defer { ben.end() }
+            let scratch = try ScratchDirectory()
+            defer { withExtendedLifetime(scratch) {} }
+            let transcript = scratch.file("talk.txt")
+            try ben.enter(through: anna, ["--transcript", transcript])
+            try ben.waitForPeople(here: 3)
+            func key(_ member: Member) throws -> Substring {
+                try #require(try member.program.waitFor("ready").string("key")).prefix(4)
+            }
+            let (first, second) = ("Anna (\(try key(anna)))", "anna (\(try key(other)))")
+            #expect(ben.names == [first, "Ben", second])
+            anna.program.write(#"{"note":"mine"}"#)
+            other.program.write(#"{"caption":"I agree","speaker":"Ben"}"#)
+            #expect(try ben.program.waitFor("note").string("name") == first)
+            let caption = try ben.program.waitFor("caption") { $0.fields["partial"] == .bool(false) }
+            #expect(caption.string("name") == second && caption.fields["claimed"] == .bool(true))
+            // The name alone means both.
+            let lines = ben.program.lineCount
+            ben.program.write(#"{"message":1,"to":"Anna","id":"m"}"#)
+            try ben.program.waitFor("undelivered", from: lines)
+            ben.program.write(#"{"message":1,"to":"\#(second)","id":"n"}"#)
+            try ben.program.waitFor("delivered", from: lines)
+            ben.program.interrupt()
+            #expect(try ben.program.waitForEnd() == .exited(0))
+            let text = try String(contentsOfFile: transcript, encoding: .utf8)
+            #expect(text.contains("] \(first): mine\n"))
+            #expect(text.contains("] \(second): “Ben” says: I agree\n"))
+        }
+
         /// A member that was ended or killed, and one that comes back when another is away.
         @Test func whoBelongsToTheRoomComesBackWithoutACode() throws {
             let (anna, ben) = try twoMembers()

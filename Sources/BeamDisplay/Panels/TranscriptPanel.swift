@@ -24,8 +24,7 @@ import CPango
         let room = max(1, width - indent - padding)
         let colour = line.kind == .alert ? Theme.warning : Theme.text
         text = RichText(
-            // An alert names the host itself.
-            name: line.kind == .alert ? nil : VisibleText.name(line.speaker ?? line.author),
+            name: line.voice.map { VisibleText.name($0) },
             RichText.Style(
                 colour: line.kind == .alert ? Theme.warning : line.kind == .note ? Theme.accentOnPlate : Theme.speaker,
                 isBold: true),

@@ -256,20 +256,18 @@ extension Mesh {
     private func line(_ content: RoomContent, by author: RoomAuthor, time: Duration, now: MediaTime) -> RoomLine {
         RoomLine(
             author: author.device, name: name(of: author.device), isOwn: author == own, isKeepers: false,
-            content: content, time: time, age: age(now: now) - time)
+            isClaim: true, content: content, time: time, age: age(now: now) - time)
     }
 
     func name(of device: DeviceKey) -> String {
-        membership?.everybody[device] ?? (device == own.device ? configuration.name : String(device.hex.prefix(8)))
+        names.shown(device) ?? (device == own.device ? configuration.name : String(device.hex.prefix(8)))
     }
 
     /// The member that is called so, or has this key in hexadecimal digits; nil: nobody is, or several are.
     private func device(called name: String) -> DeviceKey? {
         if let key = DeviceKey(hex: name) { return key }
-        let found = (membership?.people ?? []).filter {
-            $0.device != own.device && DeviceNames.areSame($0.name, name)
-        }
-        return found.count == 1 ? found[0].device : nil
+        let found = names.devices(called: name).filter { $0 != own.device && membership?.belongs($0) == true }
+        return found.count == 1 ? found[0] : nil
     }
 
     // MARK: What is just being said

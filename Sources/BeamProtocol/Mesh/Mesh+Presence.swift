@@ -143,7 +143,8 @@ extension Mesh {
             let isHere = hops[person.device] != nil
             let flags = isOwn ? ownStatus.flags : isHere ? statuses[person.device]?.flags ?? [] : []
             return MeshPerson(
-                device: person.device, name: person.name, isHere: isHere, isSharing: flags.contains(.isSharing),
+                device: person.device, name: name(of: person.device), isHere: isHere,
+                isSharing: flags.contains(.isSharing),
                 isPaused: flags.contains(.isPaused), hops: hops[person.device],
                 addresses: statuses[person.device]?.addresses ?? [])
         }

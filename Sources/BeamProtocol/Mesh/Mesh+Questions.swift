@@ -132,7 +132,7 @@ extension Mesh {
         guard question.takenBy == nil || question.takenBy == member else { return false }
         if question.takenBy == nil {
             questions.own[number]?.takenBy = member
-            let name = PeerText.name(membership?.person(member)?.name ?? PeerText.unnamed)
+            let name = name(of: member)
             for device in question.told where device != member {
                 sendErrand(
                     QuestionErrand(from: own.device, to: device, number: number, what: .taken, name: name), now: now)

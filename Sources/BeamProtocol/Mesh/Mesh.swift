@@ -59,6 +59,8 @@ struct Mesh: Sendable {
     private(set) var addresses: [NetworkAddress] = []
     /// Nil before a room was founded or entered.
     var membership: Membership?
+    /// Of everybody who has been a member.
+    private(set) var names = MemberNames()
     var log: RoomLog
     /// Of this device's log.
     let own: RoomAuthor
@@ -247,8 +249,9 @@ struct Mesh: Sendable {
 
     private mutating func membershipChanged(now: MediaTime) {
         guard let membership else { return }
+        names = MemberNames(membership.everybody)
         if let author = membership.putOut[own.device] {
-            outputs.append(.event(.putOut(by: membership.person(author)?.name ?? author.description)))
+            outputs.append(.event(.putOut(by: name(of: author))))
             return end()
         }
         for device in statuses.keys where !membership.belongs(device) { statuses[device] = nil }

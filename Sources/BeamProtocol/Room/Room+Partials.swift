@@ -79,8 +79,8 @@ extension Room {
     /// This device is just saying something; empty: not any more.
     mutating func speak(_ text: String, speaker: String?, now: MediaTime) {
         guard isInRoom, partials.speak(text, speaker: speaker, by: own, log: log, configuration.signing) else { return }
-        let words = text.isEmpty ? nil : RoomPartial(text: text, speaker: speaker)
-        outputs.append(.event(.partial(author: own.device, name: configuration.name, words)))
+        let words = text.isEmpty ? nil : partial(RoomPartial(text: text, speaker: speaker), isKeepers: true)
+        outputs.append(.event(.partial(author: own.device, name: name(of: own.device), words)))
         markDirty()
     }
 
@@ -100,7 +100,14 @@ extension Room {
         }
         // An entry that came meanwhile ends it.
         guard log.last(of: author) <= partial.after else { return }
-        outputs.append(.event(.partial(author: device, name: name(of: device), RoomPartial(body: partial.body))))
+        let words = RoomPartial(body: partial.body).map { self.partial($0, isKeepers: isKeeper(device)) }
+        outputs.append(.event(.partial(author: device, name: name(of: device), words)))
+    }
+
+    private func partial(_ partial: RoomPartial, isKeepers: Bool) -> RoomPartial {
+        var partial = partial
+        partial.isClaim = isClaim(.caption(text: partial.text, speaker: partial.speaker), isKeepers: isKeepers)
+        return partial
     }
 
     /// Sends the newest partial captions that the member doesn't have. Returns when the next one may be sent.

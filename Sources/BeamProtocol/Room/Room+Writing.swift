@@ -37,8 +37,9 @@ extension Room {
         case .member: break
         default:
             let line = RoomLine(
-                author: own.device, name: configuration.name, isOwn: true, isKeepers: configuration.role == .keeper,
-                content: content, time: age(now: now), age: .zero)
+                author: own.device, name: name(of: own.device), isOwn: true, isKeepers: configuration.role == .keeper,
+                isClaim: isClaim(content, isKeepers: configuration.role == .keeper), content: content,
+                time: age(now: now), age: .zero)
             outputs.append(.event(.lines([line])))
         }
         if case .caption = content { partials.endOwn() }
@@ -73,8 +74,7 @@ extension Room {
             let isKeepers = isKeeper(arrival.author.device)
             switch content {
             case .member(let device, let name):
-                guard isKeepers, names[device] != nil || names.count < RoomLimits.names else { break }
-                names[device] = PeerText.name(name)
+                if isKeepers { setName(PeerText.name(name), of: device) }
             case .message(let id, let json):
                 track(arrival, now: now)
                 guard arrival.author != own, arrival.entry.recipient.map({ $0 == own.device }) ?? true else { continue }
@@ -94,7 +94,8 @@ extension Room {
                 lines.append(
                     RoomLine(
                         author: arrival.author.device, name: name(of: arrival.author.device),
-                        isOwn: arrival.author == own, isKeepers: isKeepers, content: content, time: time,
+                        isOwn: arrival.author == own, isKeepers: isKeepers,
+                        isClaim: isClaim(content, isKeepers: isKeepers), content: content, time: time,
                         age: age(now: now) - time,
                         isHistory: history[arrival.author].map { arrival.number <= $0 } ?? false))
             }
@@ -106,19 +107,20 @@ extension Room {
         configuration.role == .keeper ? device == own.device : members.first?.device == device
     }
 
-    func name(of device: DeviceKey) -> String {
-        if device == own.device { return configuration.name }
-        if let member = members.first(where: { $0.device == device }) { return member.name }
-        return names[device] ?? String(device.hex.prefix(8))
+    func name(of device: DeviceKey) -> String { names.shown(device) ?? String(device.hex.prefix(8)) }
+
+    /// Whether a caption's speaker is only what its author says. The keeper's captions are those of the room's sound: their
+    /// speakers are believed, unless one is called as a member is.
+    func isClaim(_ content: RoomContent, isKeepers: Bool) -> Bool {
+        guard case .caption(_, let speaker?) = content else { return false }
+        return !isKeepers || names.contains(speaker)
     }
 
     /// The member that is called so, or has this key in hexadecimal digits; nil: nobody is, or several are.
     func device(called name: String) -> DeviceKey? {
         if let key = DeviceKey(hex: name) { return key }
-        var devices = Set(members.filter { DeviceNames.areSame($0.name, name) }.map(\.device))
-        if configuration.role == .guest {
-            devices.formUnion(names.filter { DeviceNames.areSame($0.value, name) }.map(\.key))
-        }
+        var devices = Set(names.devices(called: name))
+        if configuration.role == .keeper { devices.formIntersection(members.map(\.device)) }
         devices.remove(own.device)
         return devices.count == 1 ? devices.first : nil
     }

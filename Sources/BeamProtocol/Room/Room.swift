@@ -57,8 +57,8 @@ struct Room: Sendable {
     /// Own messages without a result, by their number.
     var unsettled: [UInt32: String] = [:]
     var deliveries = MessageDeliveries()
-    /// Names by the keeper's word.
-    var names: [DeviceKey: String] = [:]
+    /// By the keeper's word, but for this device's own.
+    var names = MemberNames()
     /// How often the keeper has told another name of a device.
     private var renamings: [DeviceKey: Int] = [:]
     /// How much each device has written lately: a new connection doesn't change it.
@@ -88,6 +88,7 @@ struct Room: Sendable {
         log.presentAuthors = [own]
         isInRoom = configuration.role == .keeper
         takesNotes = configuration.takesNotes
+        names[configuration.own] = configuration.name
     }
 
     /// The keeper shares, or doesn't. The transcript's times count from the first time.
@@ -110,9 +111,16 @@ struct Room: Sendable {
     mutating func joined(_ id: RoomMemberID, device: DeviceKey, name: String, now: MediaTime) {
         guard index(of: id) == nil else { return }
         members.append(Member(id: id, device: device, name: name, joined: configuration.role == .keeper ? log.end : 0))
-        guard configuration.role == .keeper, mayTell(name, of: device) else { return }
-        names[device] = name
+        let isNews = configuration.role == .keeper && mayTell(name, of: device)
+        setName(name, of: device)
+        guard isNews else { return }
         _ = append(.member(device, name: name), to: nil, now: now)
+    }
+
+    /// Of another device than this one.
+    mutating func setName(_ name: String, of device: DeviceKey) {
+        guard device != own.device, names[device] != nil || names.count < RoomLimits.names else { return }
+        names[device] = name
     }
 
     /// Whether a name is told to everybody: one that comes and goes under ever new names would fill the log with them.
@@ -132,6 +140,7 @@ struct Room: Sendable {
         }
         joined(id, device: device, name: name, now: now)
         if let index = index(of: id) { members[index].name = name }
+        setName(name, of: device)
         connected(id, now: now)
     }
 
@@ -251,6 +260,8 @@ struct Room: Sendable {
         history = greeting.has
         isInRoom = true
         names.removeAll()
+        names[own.device] = configuration.name
+        for member in members { setName(member.name, of: member.device) }
         partials = RoomPartials()
         let since = Duration.milliseconds(Int64(clamping: min(greeting.completeSince, Self.longestAge)))
         outputs.append(.event(.began(completeSince: since, takesNotes: takesNotes)))

@@ -31,6 +31,8 @@ public struct RoomLine: Sendable, Hashable {
     public var isOwn: Bool
     /// The room's keeper has written it: only its alerts are about the share.
     public var isKeepers: Bool
+    /// A caption's speaker is only what the author says, and is shown with the author.
+    public var isClaim = false
     public var content: RoomContent
     /// Since the room began.
     public var time: Duration
@@ -43,6 +45,8 @@ public struct RoomLine: Sendable, Hashable {
 public struct RoomPartial: Sendable, Hashable {
     public var text: String
     public var speaker: String?
+    /// As in `RoomLine`.
+    public var isClaim = true
 }
 
 /// A message of another program.

@@ -15,6 +15,13 @@ extension RoomAlert {
     }
 }
 
+extension RoomPartial {
+    /// As `TranscriptLine.voice` of a caption; nil if the captioner told no speaker.
+    public func voice(author: String) -> String? {
+        speaker.map { TranscriptLine.voice(of: PeerText.name($0), author: PeerText.name(author), isClaim: isClaim) }
+    }
+}
+
 extension RoomLine {
     /// As transcripts show it, without characters that would change a window, a file or a terminal; nil if nothing of it
     /// is to be shown.
@@ -23,7 +30,9 @@ extension RoomLine {
         func line(_ kind: TranscriptLine.Kind, _ text: String, speaker: String? = nil) -> TranscriptLine? {
             let text = ShownText.lines(text)
             return text.isEmpty
-                ? nil : TranscriptLine(kind: kind, author: author, speaker: speaker, text: text, time: time)
+                ? nil
+                : TranscriptLine(
+                    kind: kind, author: author, speaker: speaker, isClaim: isClaim, text: text, time: time)
         }
         switch content {
         case .caption(let text, let speaker): return line(.caption, text, speaker: speaker.map { PeerText.name($0) })

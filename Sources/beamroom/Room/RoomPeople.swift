@@ -135,7 +135,7 @@ final class RoomPeople: Sendable {
     /// The members that can be meant by a name, in any case, or by a key's beginning (at least four digits).
     func members(matching text: String) -> [MeshPerson] {
         let others = people.filter { $0.device != own }
-        let named = others.filter { DeviceNames.areSame($0.name, text) }
+        let named = others.filter { DeviceNames.isVariant($0.name, of: text, $0.device) }
         if !named.isEmpty { return named }
         let digits = text.lowercased().filter { !$0.isWhitespace }
         guard digits.count >= 4 else { return [] }

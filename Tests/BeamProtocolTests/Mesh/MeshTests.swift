@@ -44,6 +44,18 @@ struct MeshTests {
         #expect(Set(room.notes(2)) == ["member 1: 1", "member 1: 2", "member 2: own"])
     }
 
+    /// Among equals anybody may say that another one speaks.
+    @Test func aSpeakerIsShownWithTheMemberWhoSaysIt() throws {
+        var room = MeshSimulation(seed: 1)
+        try room.makeRoom(2)
+        room.say(.caption(text: "I agree", speaker: "member 2"), by: 0)
+        room.run(for: .seconds(1))
+        let voices = room.members[1].events.flatMap { event -> [String] in
+            if case .lines(let lines) = event { lines.compactMap { $0.transcriptLine?.voice } } else { [] }
+        }
+        #expect(voices == ["member 1: “member 2” says"])
+    }
+
     /// How many are here by what was told last.
     private func toldHere(_ index: Int, _ room: MeshSimulation) -> Int? {
         for case .people(let people) in room.members[index].events.reversed() { return people.count(where: \.isHere) }

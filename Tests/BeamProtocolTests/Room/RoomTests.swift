@@ -21,6 +21,23 @@ struct RoomTests {
         #expect(RoomSimulation.logs(room.keeper) == RoomSimulation.logs(room.guests[guest].room))
     }
 
+    /// The keeper's captions are those of what everybody hears, so their speakers are believed, unless one is called as a
+    /// member is, who may not have said that.
+    @Test func aSpeakerWhoIsCalledAsAMemberIsAClaim() {
+        var room = RoomSimulation(seed: 3)
+        let guest = room.add(1)
+        room.connect(guest)
+        room.run(for: .seconds(1))
+        room.say(.caption(text: "one", speaker: "Anna"))
+        room.say(.caption(text: "two", speaker: room.keeper.name(of: room.guests[guest].room.own.device)))
+        room.run(for: .seconds(1))
+        let lines = RoomSimulation.lines(room.guests[guest].events).filter {
+            if case .caption = $0.content { true } else { false }
+        }
+        #expect(lines.map(\.isClaim) == [false, true])
+        #expect(lines.compactMap(\.transcriptLine?.voice).first == "Anna")
+    }
+
     @Test func aCaptionReachesEverybodyAtOnce() {
         var room = RoomSimulation(seed: 2)
         for number: UInt8 in 1...20 {
@@ -210,7 +227,7 @@ struct RoomTests {
         }
         // 250 ms of words, one each 50 ms at most, and the end.
         #expect((3...8).contains(partials.count))
-        #expect(partials.dropLast().last == RoomPartial(text: "word 49", speaker: "Anna"))
+        #expect(partials.dropLast().last == RoomPartial(text: "word 49", speaker: "Anna", isClaim: false))
         #expect(partials.last == .some(nil))
         let late = room.add(2)
         room.connect(late)
