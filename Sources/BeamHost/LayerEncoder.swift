@@ -193,7 +193,7 @@ struct LayerEncoder {
     /// When the next picture is coded: `fresh` for one that comes at that moment, `remembered` for one that came before
     /// and is coded unless a newer one comes.
     private var due: (fresh: MediaTime, remembered: MediaTime) {
-        let divisor = Double(ladder.quality.divisor)
+        let divisor = Double(self.divisor)
         guard divisor > 1 else { return (.zero, .zero) }
         // The margin of 0.4 intervals allows for pictures that come early or late.
         func time(_ pictures: Double) -> MediaTime {
@@ -225,7 +225,7 @@ struct LayerEncoder {
         }
         // The time to the next frame, by the source's or the ladder's rate. Time for which the layer was held doesn't
         // count: the ladder is to end that.
-        let interval = max(offerInterval, Double(ladder.quality.divisor) / settings.frameRate)
+        let interval = max(offerInterval, Double(divisor) / settings.frameRate)
         lastTime = begin
         keyframeDue = nil
         try open(sentSize)
@@ -301,6 +301,8 @@ struct LayerEncoder {
     /// The options' rate in bits a second.
     private var allowedRate: Int { settings.encoderSettings(for: size).bitRate }
     private var rate: Int { min(allowedRate, demand.bitRate ?? .max) }
+    /// One of this many pictures is coded.
+    private var divisor: Int { max(ladder.quality.divisor, demand.frameDivisor) }
     private var isPathBound: Bool { demand.bitRate.map { $0 < allowedRate } ?? false }
 
     /// The size that is sent now.
@@ -364,7 +366,7 @@ struct LayerEncoder {
     private var report: HostReport.Layer {
         HostReport.Layer(
             isWatched: demand.isWatched, encoder: encoder?.name, bitRateLimit: rate, isPathBound: isPathBound,
-            frameRateLimit: settings.frameRate / Double(ladder.quality.divisor),
+            frameRateLimit: settings.frameRate / Double(divisor),
             sentSize: encoder?.settings.size ?? sentSize, quantiser: encoder?.lastQuantiser)
     }
 }

@@ -16,6 +16,9 @@ public struct StreamDemand: Sendable, Hashable {
     /// The share of the width and height at full quality that is enough for everybody, in eighths, 1 to `wholeSize`.
     public var eighths: Int
 
+    /// One of this many frames is enough: 1 for all of them, and more while the machine can't send all. At least 1.
+    public var frameDivisor = 1
+
     /// The consumer takes full quality only: the options' rate, without holds, whatever the other consumers' paths carry.
     /// They have the other layer.
     public var isWhole: Bool
@@ -43,6 +46,7 @@ public struct StreamDemand: Sendable, Hashable {
         both.isWhole = isWhole || other.isWhole
         both.bitRate = both.isWhole ? nil : [bitRate, other.bitRate].compactMap { $0 }.min()
         both.isHeld = !both.isWhole && (isHeld || other.isHeld)
+        both.frameDivisor = both.isWhole ? 1 : max(frameDivisor, other.frameDivisor)
         both.eighths = max(eighths, other.eighths)
         return both
     }

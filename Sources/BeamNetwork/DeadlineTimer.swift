@@ -5,12 +5,12 @@ import NIOCore
 final class DeadlineTimer {
     private let loop: any EventLoop
     private var pending: (deadline: MediaTime, callback: NIOScheduledCallback)?
-    private var action: (() -> Void)?
+    private var action: ((MediaTime) -> Void)?
 
     init(loop: any EventLoop) { self.loop = loop }
 
-    /// Sets what to call. `action` mustn't retain the timer's owner.
-    func onDeadline(_ action: @escaping () -> Void) { self.action = action }
+    /// Sets what to call, with the deadline that has passed. `action` mustn't retain the timer's owner.
+    func onDeadline(_ action: @escaping (MediaTime) -> Void) { self.action = action }
 
     /// Sets the next deadline. An earlier one that is set stays: when it fires, the owner polls its session and sets
     /// the timer anew.
@@ -37,8 +37,9 @@ final class DeadlineTimer {
     }
 
     private func fire() {
+        guard let deadline = pending?.deadline else { return }
         pending = nil
-        action?()
+        action?(deadline)
     }
 
     private struct Handler: NIOScheduledCallbackHandler, Sendable {

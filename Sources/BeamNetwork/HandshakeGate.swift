@@ -100,7 +100,7 @@ final class HandshakeScheduler {
     init(loop: any EventLoop) {
         self.loop = loop
         timer = DeadlineTimer(loop: loop)
-        timer.onDeadline { [unowned self] in self.advance() }
+        timer.onDeadline { [unowned self] _ in self.advance() }
     }
 
     func stop() { timer.cancel() }

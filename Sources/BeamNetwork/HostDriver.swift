@@ -13,6 +13,7 @@ final class HostDriver {
     private var session: HostSession
     private var isPumping = false
     private var isShuttingDown = false
+    private var meter = LoadMeter()
 
     /// Set at once by whoever makes the driver: it tells the driver of connections.
     private var control: (any HostControl)?
@@ -26,7 +27,10 @@ final class HostDriver {
         self.handlers = handlers
         self.session = HostSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
-        timer.onDeadline { [unowned self] in self.pump() }
+        timer.onDeadline { [unowned self] deadline in
+            self.meter.due(deadline, now: .now)
+            self.pump()
+        }
     }
 
     var statistics: HostStatistics { session.statistics }
@@ -64,7 +68,11 @@ final class HostDriver {
         pump()
     }
 
-    func submit(_ frame: EncodedFrame) {
+    /// `handedOver`: when the frame was given to the loop; nil: on the loop.
+    func submit(_ frame: EncodedFrame, handedOver: MediaTime? = nil) {
+        let now = MediaTime.now
+        if let handedOver { meter.due(handedOver, now: now) }
+        meter.begin(now: now)
         session.handleFrame(frame, now: .now)
         pump()
     }
@@ -76,6 +84,7 @@ final class HostDriver {
 
     fileprivate func datagram(_ envelope: AddressedEnvelope<ByteBuffer>) {
         guard let from = NetworkAddress(envelope.remoteAddress) else { return }
+        meter.beginReading(now: .now)
         envelope.data.withUnsafeReadableBytes { session.handleDatagram($0, from: from, now: .now) }
     }
 
@@ -158,6 +167,17 @@ final class HostDriver {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
+        meter.begin(now: .now)
+        var deadline = carryOut()
+        if let load = meter.end(now: .now) {
+            session.handle(.machineLoad(load), now: .now)
+            deadline = carryOut()
+        }
+        timer.arm(deadline)
+    }
+
+    /// Answers with the session's next deadline.
+    private func carryOut() -> MediaTime {
         while true {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): control?.send(bytes, on: id)
@@ -172,7 +192,7 @@ final class HostDriver {
                 default: break
                 }
                 handlers.onEvent(event)
-            case .wait(let deadline, _): return timer.arm(deadline)
+            case .wait(let deadline, _): return deadline
             }
         }
     }

@@ -1,3 +1,4 @@
+import BeamClock
 import BeamIdentity
 import BeamMedia
 import BeamProtocol
@@ -85,7 +86,8 @@ public final class HostServer: Sendable {
 
     /// Passes the next encoded frame to the network.
     public func submit(_ frame: EncodedFrame) {
-        handle.perform { $0.submit(frame) }
+        let now = MediaTime.now
+        handle.perform { $0.submit(frame, handedOver: now) }
     }
 
     /// Passes the next encoded sound to the network.

@@ -85,7 +85,7 @@ final class RoomDriver {
             loop: loop, session: doorSession,
             handlers: HostServer.Handlers(
                 onEvent: { own.value?.doorEvent($0) }, requestKeyframe: { _ in }, onDemand: { _, _ in }))
-        timer.onDeadline { [unowned self] in self.pump() }
+        timer.onDeadline { [unowned self] _ in self.pump() }
     }
 
     // MARK: Beginning and end

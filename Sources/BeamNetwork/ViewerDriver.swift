@@ -64,7 +64,7 @@ final class ViewerDriver {
                     self.handle(.controlClosed(reason: reason, failure))
                 },
                 onOtherHost: { [unowned self] in self.handlers.onOtherHost($0) }))
-        timer.onDeadline { [unowned self] in
+        timer.onDeadline { [unowned self] _ in
             // What waits to be read isn't missing: a busy machine's process may run only after its deadline.
             self.readDatagrams()
             self.pump()

@@ -160,7 +160,7 @@ final class DoorReporter: Sendable {
         case .acceptingPaused, .listeningFailed, .listeningAgain: listening(event)
         case .codeTried, .codeChecked, .room, .viewerPaired, .mediaStarted, .mediaStopped, .controlLost, .viewerLeft,
             .audience, .layerChanged,
-            .layerFitted, .pictureLimited, .framesDropped:
+            .layerFitted, .pictureLimited, .overloaded, .framesDropped:
             return false
         }
         return true

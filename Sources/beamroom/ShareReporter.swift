@@ -30,6 +30,7 @@ final class ShareReporter: Sendable {
         var interruptions = WordLimit()
         var layers = WordLimit()
         var drops = WordLimit()
+        var loads = WordLimit()
         var visibility = SpokenVisibility()
         var captions = WordLimit()
         var sound = WordLimit()
@@ -100,11 +101,12 @@ final class ShareReporter: Sendable {
     }
 
     /// The last line of the terminal.
-    private func showStatus(_ host: Host, viewers: Int) {
+    private func showStatus(_ host: Host, viewers: Int, sheds: Shedding = .nothing) {
         context.console.setStatus(
             StatusLine(
                 name: host.description.name, code: invitation.showsCode ? door.code : nil,
-                facts: [StatusLine.audience(viewers)] + (host.isPaused ? ["paused"] : []), keys: prompt.keys
+                facts: [StatusLine.audience(viewers)] + (host.isPaused ? ["paused"] : [])
+                    + (sheds == .nothing ? [] : ["overloaded"]), keys: prompt.keys
             ))
     }
 
@@ -290,6 +292,9 @@ final class ShareReporter: Sendable {
         case .pictureLimited(let session, let limit):
             console.say(Words.pictureLimited(limit, who: who(session)))
             events.write("viewer-limited", Words.fields(limit, session: session))
+        case .overloaded(let sheds, let viewers):
+            if state.withLock({ $0.loads.allows(at: .now) }) { console.say(Words.overloaded(sheds, viewers: viewers)) }
+            events.write("overload", Words.fields(sheds, viewers: viewers))
         case .framesDropped(let count):
             guard state.withLock({ $0.drops.allows(at: .now) }) else { break }
             console.say(
@@ -324,7 +329,7 @@ final class ShareReporter: Sendable {
         let rate = "\(frames) \(frames == 1 ? "frame/s" : "frames/s")   \(Self.megabits(bits))/s"
         let total = host.isPaused ? "paused" : rate
         context.console.live([total] + ViewerTable.lines(rates.map(\.row)))
-        showStatus(host, viewers: viewers)
+        showStatus(host, viewers: viewers, sheds: report.session.sheds)
         var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
         fields["viewerStats"] = .array(rates.map(\.fields))
         context.events.write("stats", fields)
@@ -357,6 +362,7 @@ final class ShareReporter: Sendable {
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
             "dropped": .count(report.session.dropped), "retransmitted": .count(report.session.retransmissions),
             "parity": .count(report.session.parity), "keyframesWanted": .count(report.session.keyframeRequests),
+            "sheds": .string(report.session.sheds.rawValue),
             "pathKbps": report.session.pathRate.map { .rounded(Double($0) / 1000) },
             "width": .integer(report.size.width),
             "height": .integer(report.size.height),

@@ -45,6 +45,25 @@ enum Words {
         ]
     }
 
+    /// What this machine sends less of because it can't send everything to so many viewers.
+    static func overloaded(_ sheds: Shedding, viewers: Int) -> String {
+        let they = viewers == 1 ? "it gets" : "they get"
+        let less: String
+        switch sheds {
+        case .nothing: return "This machine keeps up again: viewers get everything."
+        case .rate: less = "\(they) a lower bit rate"
+        case .frames: less = "\(they) a lower bit rate and fewer frames"
+        case .places:
+            less = "\(they) a lower bit rate and fewer frames, and nobody else is let in until there is room"
+        }
+        return "This machine can't send everything to \(count(viewers, "viewer")): \(less)."
+    }
+
+    /// The same as an event's fields.
+    static func fields(_ sheds: Shedding, viewers: Int) -> [String: JSONValue?] {
+        ["sheds": .string(sheds.rawValue), "viewers": .integer(viewers)]
+    }
+
     /// That the host that was chosen as `name` is the device `known`, and how to use that name here.
     static func chosenName(_ name: String, of known: String) -> String {
         "“\(name)” is the machine that you know as “\(known)”. To \(PeerText.isCut(name) ? "give it another" : "use that") "

@@ -113,6 +113,8 @@ public enum HostEvent: Sendable, Equatable {
     case layerFitted(session: String, isReduced: Bool)
     /// The full picture is more than the viewer takes, so that it gets a smaller one. Nil: it gets the full one again.
     case pictureLimited(session: String, PictureLimit?)
+    /// The machine can't send everything to that many viewers, or can again: what it sends less of.
+    case overloaded(Shedding, viewers: Int)
     /// Frames were dropped before sending, because the paths carry less than the encoder makes.
     case framesDropped(Int)
 }
@@ -147,6 +149,8 @@ public struct HostStatistics: Sendable, Equatable {
     public var keyframeRequests: UInt64 = 0
     /// The lowest bandwidth estimate in bits a second; nil while no path bounds the rate.
     public var pathRate: Int?
+    /// What is sent less of because the machine can't send everything.
+    public var sheds = Shedding.nothing
     /// Datagrams at the media port that no viewer had sealed, or that were replayed or damaged.
     public var refusedDatagrams: UInt64 = 0
 

@@ -445,6 +445,7 @@ extension HostSession {
     mutating func changeDemands(now: MediaTime) -> Bool {
         var hasChanged = isSoundDirty && updateSoundDemand(now: now)
         isSoundDirty = false
+        let ceiling = isDirty.contains(true) ? sharedCeiling() : nil
         // Told last, so that a viewer that changes layers doesn't stop the source for a moment.
         var unwatched: [Output] = []
         for layer in isDirty.indices where isDirty[layer] {
@@ -456,7 +457,8 @@ extension HostSession {
                 use: stream.layers[layer].use.current(now: now),
                 isRequested: stream.layers[layer].keyframes.isRequested, last: stream.layers[layer].demand,
                 isTemporal: isTemporal, isKept: isFullLayerKept && layer == SimulcastLayer.full,
-                scratch: &stream.scratch)
+                ceiling: ceiling, frameDivisor: shedding.divisor, scratch: &stream.scratch)
+            stream.wantedRates[layer] = made.pathRate
             if made.hasSlowViewer { stream.layers[layer].temporalUntil = now + LayerDemand.temporalTime }
             stream.parityShare[layer] = made.parityShare
             let demand = stream.isOn ? made.demand : StreamDemand()

@@ -150,6 +150,7 @@ extension HostSession {
         var statistics = totals
         statistics.viewers = senders.all.count
         statistics.watching = audience
+        statistics.sheds = shedding.sheds
         statistics.parity = stream.layers.reduce(0) { $0 + $1.parityDatagrams }
         let bound = senders.all.lazy.compactMap { $0.delivery?.path }.filter { $0.isBound && !$0.isSilent }
         statistics.pathRate = bound.map(\.rate).min()

@@ -170,6 +170,7 @@ extension HostSession {
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
+        audienceSizeChanged()
         stopIdleLayers()
     }
 

@@ -107,6 +107,8 @@ public struct HostSession: Sendable {
         case named(String)
         /// What viewers are told at the end, without a full stop.
         case farewell(String)
+        /// How far this machine is behind, some times a second while it sends.
+        case machineLoad(MachineLoad)
         /// The system refused to send to this address (port unreachable, no route).
         case sendFailed(NetworkAddress)
         /// Announce the end, and close all connections.
@@ -146,6 +148,9 @@ public struct HostSession: Sendable {
     var sharedKeyframe = MediaTime(nanoseconds: .min / 2)
     /// Since when another layer is better for them.
     var sharedLayerSince: MediaTime?
+    /// What is sent less of because the machine can't send everything; and what had left when its load was measured last.
+    var shedding = LoadShedding()
+    var loadMeasurement: (time: MediaTime, bytes: UInt64)?
     /// Somebody who isn't a viewer takes the full layer, too: no viewer slows it down.
     var isFullLayerKept = false
     /// Of the full layer, at full quality.
@@ -225,6 +230,7 @@ public struct HostSession: Sendable {
         case .closedToNew(let reason): lobby.closedToNew = reason
         case .named(let name): lobby.shownName = name
         case .farewell(let reason): lobby.farewell = reason
+        case .machineLoad(let load): loadMeasured(load, now: now)
         case .sendFailed(let address): sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)
         }

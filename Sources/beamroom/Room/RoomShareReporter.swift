@@ -16,6 +16,7 @@ final class RoomShareReporter: Sendable {
     /// Nobody else is here.
     private let isAlone: @Sendable () -> Bool
     private let sound = Mutex(WordLimit())
+    private let loads = Mutex(WordLimit())
     private let visible = Mutex(SpokenVisibility())
     /// The room has ended for this device: what is still said of its share isn't true any more.
     private let hasEnded = Mutex(false)
@@ -103,6 +104,12 @@ final class RoomShareReporter: Sendable {
         case .session(.pictureLimited(let session, let limit)):
             context.say(Words.pictureLimited(limit, who: "Somebody in the room"))
             context.events.write("viewer-limited", Words.fields(limit, session: session))
+        case .session(.overloaded(let sheds, let viewers)):
+            context.events.write("overload", Words.fields(sheds, viewers: viewers))
+            guard loads.withLock({ $0.allows(at: .now) }) else { break }
+            let words = Words.overloaded(sheds, viewers: viewers)
+            context.say(words)
+            board.tell(words)
         case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
         }
     }

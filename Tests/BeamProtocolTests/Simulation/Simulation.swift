@@ -62,6 +62,8 @@ struct Simulation {
         /// A picture came while the layer was held or its encoder was busy.
         var hasMissed = false
         var isBusy = false
+        /// Pictures since the last coded one.
+        var pictures = 0
     }
 
     /// Both directions for viewers without links of their own.
@@ -86,12 +88,13 @@ struct Simulation {
 
     mutating func startHost(
         port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(),
-        trust: HostTrust = HostTrust(own: .host, code: .none), usesFullChroma: Bool = false
+        trust: HostTrust = HostTrust(own: .host, code: .none), usesFullChroma: Bool = false,
+        bitRate: Int = 20_000_000
     ) {
         generation += 1
         var configuration = HostSession.Configuration(
             acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing,
-            usesFullChroma: usesFullChroma)
+            bitRate: bitRate, usesFullChroma: usesFullChroma)
         configuration.hasSound = source.hasSound
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
@@ -251,7 +254,7 @@ struct Simulation {
             pumpViewer(index)
         case .tick:
             schedule(.tick, at: now + .nanoseconds(1_000_000_000 / Int64(source.framesPerSecond)))
-            if !source.isStill { for layer in encoders.indices { capture(layer) } }
+            if !source.isStill { for layer in encoders.indices { tick(layer) } }
         case .soundTick:
             schedule(.soundTick, at: now + SoundBlock.duration)
             playSound()
@@ -276,6 +279,16 @@ struct Simulation {
                 begins: !source.playedSound),
             now: now)
         pumpHost()
+    }
+
+    /// A new picture has come. Some of them may be left out.
+    private mutating func tick(_ layer: Int) {
+        encoders[layer].pictures += 1
+        guard encoders[layer].pictures >= encoders[layer].demand.frameDivisor || encoders[layer].needsKeyframe else {
+            return
+        }
+        encoders[layer].pictures = 0
+        capture(layer)
     }
 
     private mutating func capture(_ layer: Int) {

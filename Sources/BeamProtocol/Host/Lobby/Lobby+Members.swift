@@ -22,6 +22,10 @@ extension Lobby {
     private mutating func makeRoom(
         for peer: Member.Peer, from address: IPAddress, now: MediaTime
     ) -> String? {
+        guard !isOverloaded else {
+            let count = members.count == 1 ? "1 viewer" : "\(members.count) viewers"
+            return "This machine can't serve more than the \(count) that it has at the moment"
+        }
         let own = members.filter { isSameDevice($0, peer, address) }
         if own.count >= HostLimits.viewersPerDevice {
             guard let lost = own.filter({ $0.control == nil }).min(by: { $0.disconnectedSince < $1.disconnectedSince })

@@ -72,6 +72,8 @@ struct Lobby: Sendable {
     var farewell = SecureMessage.hostEnded
     /// Why nobody new is let in; nil: new viewers are let in as the options say.
     var closedToNew: String?
+    /// The machine can't send everything to those who are here: nobody else is admitted.
+    var isOverloaded = false
     /// What this host is called from now on, in version 2; nil: as the options say.
     var shownName: String?
 

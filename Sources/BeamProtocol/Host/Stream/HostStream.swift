@@ -14,6 +14,8 @@ struct HostStream: Sendable {
     var isOn = false
     /// For each layer, the largest share of parity that a viewer needs.
     var parityShare = [Double](repeating: 0, count: SimulcastLayer.count)
+    /// For each layer, the rate in bits a second that its viewers' paths carry; nil: the options'.
+    var wantedRates = [Int?](repeating: nil, count: SimulcastLayer.count)
     /// Working memory of `LayerRate`, reused.
     var scratch: [Int] = []
 

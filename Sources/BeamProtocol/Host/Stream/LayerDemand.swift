@@ -14,6 +14,8 @@ struct LayerDemand: Sendable {
     let hasSlowViewer: Bool
     /// The share of parity to make: the largest that a viewer needs.
     let parityShare: Double
+    /// The rate in bits a second that the paths carry; nil: the options'.
+    let pathRate: Int?
 
     /// - Parameters:
     ///   - senders: of this layer only.
@@ -22,10 +24,13 @@ struct LayerDemand: Sendable {
     ///   - last: the previous demand.
     ///   - isTemporal: the encoder makes disposable frames now.
     ///   - isKept: the layer is recorded: it keeps the options' rate, and isn't held.
+    ///   - ceiling: the most bits a second that the machine can send to each viewer; nil: no bound.
+    ///   - frameDivisor: for the machine, one of this many frames is enough.
     ///   - scratch: working memory, reused.
     init(
         _ senders: some Sequence<Senders.Contribution>, isReduced: Bool, use: Double, isRequested: Bool,
-        last: StreamDemand, isTemporal: Bool, isKept: Bool = false, scratch: inout [Int]
+        last: StreamDemand, isTemporal: Bool, isKept: Bool = false, ceiling: Int? = nil,
+        frameDivisor: Int = 1, scratch: inout [Int]
     ) {
         var (isWatched, isExpected, isFree, isAnyStreaming) = (false, false, false, false)
         var (awaiting, followers, parity) = (false, 0, 0.0)
@@ -44,11 +49,13 @@ struct LayerDemand: Sendable {
             guard !sender.isBusy else { continue }
             if sender.isStreaming { isFree = true } else { awaiting = true }
         }
-        let rate =
+        pathRate =
             isKept
             ? nil
             : LayerRate.choose(
                 senders.lazy.filter(\.isReachable).map(\.path), isReduced: isReduced, scratch: &scratch)
+        // What is recorded keeps its rate, whatever the viewers cost.
+        let rate = [pathRate, isKept ? nil : ceiling].compactMap { $0 }.min()
         // Without temporal layers the same frames would take fewer bits.
         let needed = min(rate.map(Double.init) ?? use, isTemporal ? use / Self.temporalCost : use)
         hasSlowViewer =
@@ -69,6 +76,7 @@ struct LayerDemand: Sendable {
             // The encoder is held while every viewer still has something to be sent: a frame made now would only wait.
             demand.isHeld = !(isKept || isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
+            demand.frameDivisor = isKept ? 1 : frameDivisor
             if isReduced { demand.eighths = min(eighths, limit) }
         }
         self.demand = demand
