@@ -21,7 +21,7 @@ import verdicts
 from misbehaving import KINDS, turns_of
 from scene import Place, Trouble
 
-NAMES = ("viewers", "memory", "joins", "misbehaving", "networks", "class")
+NAMES = ("viewers", "memory", "joins", "misbehaving", "networks", "class", "overload")
 # `class` is a word of Python.
 FUNCTIONS = {"class": rows.classroom}
 

@@ -13,6 +13,9 @@ MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbag
                "never-acknowledge+slow-message", "acknowledge-unsent+lie-random", "connect-loop"]
 # A class: viewers, and what their access point carries, in Mbit/s. They want two to four times as much.
 CLASS, ACCESS_POINTS = 20, (20, 30)
+# Viewers that are more than a small machine carries, those of them that leave together, and seconds until the others get
+# everything again.
+OVERLOAD, LEAVING, BACK = 200, 150, 10
 # The links of the other viewers.
 LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,loss=20%",
          "200 ms round trip": "delay=100ms"}
@@ -67,7 +70,7 @@ def keep(run, *names):
     crowd = run["crowd"]
     return {**figures(run, *names), "spread": crowd.get("spreadMs"), "host_cpu": run["host_cpu"],
             "crowd_cpu": run["crowd_cpu"], "idle": run["idle"], "rss": run["rss"], "peak": run["peak"],
-            "load": run["load"], "real": run["real"]}
+            "load": run["load"], "real": run["real"], "seconds": crowd["seconds"]}
 
 
 # --- A growing number of viewers -------------------------------------------------------------------------------------
@@ -286,3 +289,46 @@ def classroom(place, say=say_nothing):
             say(f"{CLASS} viewers behind {carried} Mbit/s: {min(rates):.2f} to {max(rates):.2f} Mbit/s, "
                 f"{sum(rates):.1f} in all; {shown(found[-1])}")
     return {"runs": found}
+
+
+# --- More than the machine carries -----------------------------------------------------------------------------------
+
+
+def overload(place, say=say_nothing):
+    """200 viewers, of which 150 leave together; and one that comes while all watch."""
+    found = []
+    place.prepare(OVERLOAD)
+    for _ in range(place.options.reps):
+        groups, within = batches("all", LEAVING, 0)
+        begin, seconds = within + 2 * SETTLE, place.options.seconds
+        with Scene(place, OVERLOAD, place.options.bit_rate) as scene:
+            # Whoever leaves does so when it has measured. The others measure from then on.
+            leaving = scene.crowd(groups, begin, seconds)
+            staying = scene.crowd([f"staying:{OVERLOAD - LEAVING}:0:{within}"], begin + seconds + BACK, seconds,
+                                  first=LEAVING)
+            scene.moment(leaving, "begin")
+            # A real one.
+            scene.watch(1)
+            run = scene.measure(leaving)
+            after = scene.measure(staying)
+            events = scene.host.events
+            newcomer = scene.real[0].events
+        run["begin_after"], after["begin_after"] = begin, begin + seconds + BACK
+        found.append({"all": keep(run), "after": keep(after), "newcomer": said_to(newcomer),
+                      "sheds": [event["sheds"] for event in events if event["event"] == "overload"],
+                      "sent": [round(event["kbps"] / 1000, 1) for event in events if event["event"] == "stats"]})
+        say(f"{OVERLOAD} viewers: {shown(found[-1]['all'])}; {number(found[-1]['all']['mbit'])} Mbit/s each; the host "
+            f"sheds {', '.join(found[-1]['sheds']) or 'nothing'}; one that comes: {found[-1]['newcomer']}; "
+            f"{OVERLOAD - LEAVING} of them, {BACK} s after {LEAVING} have left: {shown(found[-1]['after'])}, "
+            f"{number(found[-1]['after']['mbit'])} Mbit/s each")
+    return {"runs": found}
+
+
+def said_to(events):
+    """What became of a viewer that came: it got the picture, or was told why not."""
+    for event in events:
+        if event["event"] == "first-frame":
+            return "gets the picture"
+        if event["event"] in ("retry", "refused") and event.get("reason"):
+            return f"is told: {event['reason']}"
+    return "nothing"

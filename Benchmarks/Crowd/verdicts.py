@@ -192,8 +192,28 @@ def classroom(found):
     return lines
 
 
+def overload(found):
+    runs = found["runs"]
+    title = f"{runs[0]['all']['viewers'] + runs[0]['after']['viewers']} viewers at once"
+    everybody, after = [run["all"] for run in runs], [run["after"] for run in runs]
+    lowest, back = min(run["fps_lowest"] for run in everybody), min(run["fps_lowest"] for run in after)
+    lost = max(run["lost"] / max(1, run["viewers"] * run["fps_median"] * run["seconds"]) for run in everybody)
+    sheds = sorted({shed for run in runs for shed in run["sheds"]})
+    return [
+        Line(f"{title}: slowest viewer, frames a second", "≥ 10", f"{lowest:.1f} (each {number(of(everybody, 'mbit'))} "
+             f"Mbit/s, latency {number(of(everybody, 'latency'))} / {number(of(everybody, 'latency_p95'))} ms)",
+             verdict(lowest >= 10)),
+        Line(f"{title}: frames lost", "< 1 %", f"{lost:.2%}", verdict(lost < 0.01)),
+        Line(f"{title}: what the host sheds", "", ", ".join(sheds) or "nothing", ""),
+        Line(f"{title}: one that comes then", "a picture, or why not", "; ".join(run["newcomer"] for run in runs),
+             verdict(all(run["newcomer"] != "nothing" for run in runs))),
+        Line(f"{title}: {after[0]['viewers']} of them, 10 s after the others have left", f"≥ {LEAST_RATE} frames/s",
+             f"{back:.1f}, each {number(of(after, 'mbit'))} Mbit/s", verdict(back >= LEAST_RATE)),
+    ]
+
+
 ROWS = {"viewers": viewers, "memory": memory, "joins": joins, "misbehaving": misbehaving, "networks": networks,
-        "class": classroom}
+        "class": classroom, "overload": overload}
 
 
 def all_lines(found):
