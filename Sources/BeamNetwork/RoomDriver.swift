@@ -59,6 +59,9 @@ final class RoomDriver {
     /// What was passed on last.
     var members: [DeviceKey: String] = [:]
     private var isClosed: String??
+    private var asksElsewhere = false
+    /// The person here is asked about newcomers.
+    private var asksPerson: Bool { options.door.acceptance == .ask }
     private var keepsakes = 0
     /// Where members were when this device was here last.
     private var lastAddresses: [DeviceKey: [NetworkAddress]] = [:]
@@ -75,7 +78,7 @@ final class RoomDriver {
         session = MeshSession(
             configuration: MeshSession.Configuration(
                 own: options.identity.deviceKey, name: options.name, signing: options.identity.roomSigning,
-                code: options.door.trust.code),
+                code: options.door.trust.code, asksPerson: options.door.acceptance == .ask),
             random: SystemRandomNumberGenerator())
         let own = NIOLoopBoundBox.makeEmptyBox(valueType: RoomDriver.self, eventLoop: loop)
         self.own = own
@@ -205,8 +208,12 @@ final class RoomDriver {
             // On the loop, but not from within the door's session, which is being polled.
             let bound = NIOLoopBound(self, eventLoop: loop)
             loop.execute { bound.value.admitVisitors() }
-        case .comparisonAsked(let id, let visitor): handleSoon(.questionAsked(id.value, visitor))
-        case .askWithdrawn(let id): handleSoon(.questionEnded(id.value))
+        case .comparisonAsked(let id, let visitor):
+            handleSoon(.questionAsked(id.value, visitor))
+            guard asksPerson else { return }
+        case .askWithdrawn(let id):
+            handleSoon(.questionEnded(id.value))
+            guard asksPerson else { return }
         case .digitsShown(let id, let digits, _):
             let bound = NIOLoopBound(self, eventLoop: loop)
             return loop.execute { bound.value.digitsShown(id, digits, event) }
@@ -225,14 +232,13 @@ final class RoomDriver {
 
     /// About newcomers who ask, here or at another member's door.
     private func report(_ question: RoomQuestion) {
-        let asks = options.door.acceptance == .ask
         switch question {
-        case .asked(let number, let visitor) where asks:
+        case .asked(let number, let visitor) where asksPerson:
             handlers.onEvent(.door(.comparisonAsked(ConnectionID(number), from: visitor)))
         case .digits(let number, let digits, let visitor):
             handlers.onEvent(.door(.digitsShown(ConnectionID(number), digits: digits, from: visitor)))
-        case .withdrawn(let number) where asks: handlers.onEvent(.door(.askWithdrawn(ConnectionID(number))))
-        case .taken(let number, let name) where asks:
+        case .withdrawn(let number) where asksPerson: handlers.onEvent(.door(.askWithdrawn(ConnectionID(number))))
+        case .taken(let number, let name) where asksPerson:
             handlers.onEvent(.door(.askTaken(ConnectionID(number), by: name)))
         case .decided(let number, let accept): tellDoorSoon(.decision(ConnectionID(number), accept: accept))
         case .asked, .withdrawn, .taken: break
@@ -300,6 +306,10 @@ final class RoomDriver {
             } else {
                 nil
             }
+        if asksElsewhere != session.asksElsewhere {
+            asksElsewhere = session.asksElsewhere
+            door.handle(.asksElsewhere(asksElsewhere))
+        }
         if isClosed != .some(reason) {
             isClosed = .some(reason)
             door.handle(.closedToNew(reason: reason))

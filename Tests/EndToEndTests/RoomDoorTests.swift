@@ -87,5 +87,51 @@ extension EndToEnd {
             for member in all + [dora] { try member.waitForPeople(here: 4) }
             for member in all + [dora] { expectPlainWords(member.program.errorText) }
         }
+
+        /// Nobody can be asked at the door's own machine, but at another member's.
+        @Test func aDoorWithoutAPersonAsksTheOthers() throws {
+            let all = try ["Anna", "Ben"].map { try Member($0) }
+            defer { for member in all { member.end() } }
+            let (anna, ben) = (all[0], all[1])
+            try anna.start("study", input: .terminal)
+            try ben.launch(
+                ["--at", anna.target, "--code", try anna.program.shownCode(), "--accept", "none"], input: .terminal)
+            try ben.program.waitFor("ready")
+            for member in all { try member.waitForPeople(here: 2) }
+            let seen = ben.program.lineCount
+            let dora = try Member("Dora")
+            defer { dora.end() }
+            try dora.launch(["--at", ben.target], input: .terminal)
+            try dora.program.waitFor("code-needed")
+            pause(seconds: 1.2)
+            dora.program.process.type("ask")
+            try anna.program.waitForWords("Somebody asks to enter, without the code")
+            pause(seconds: 1.2)
+            anna.program.process.type("y")
+            try anna.program.waitForWords("Digits to compare, not to type")
+            pause(seconds: 1.2)
+            anna.program.process.type("y")
+            try dora.program.waitFor("ready")
+            for member in all + [dora] { try member.waitForPeople(here: 3) }
+            #expect(dora.program.errorText.contains("Or type `ask`"))
+            #expect(!ben.program.errorText.contains("asks to enter") && !ben.program.errorText.contains("to compare"))
+            #expect(ben.program.events("pairing").isEmpty && ben.program.lineCount > seen)
+            for member in all + [dora] { expectPlainWords(member.program.errorText) }
+
+            // When she has gone, there is nobody to ask at Ben's door: a code is the only way.
+            anna.program.interrupt()
+            #expect(try anna.program.waitForEnd() == .exited(0))
+            dora.program.interrupt()
+            #expect(try dora.program.waitForEnd() == .exited(0))
+            #expect(eventually(timeout: 30) { ben.names == ["Ben"] }, "\(ben.names)")
+            let emil = try Member("Emil")
+            defer { emil.end() }
+            try emil.launch(["--at", ben.target], input: .terminal)
+            try emil.program.waitFor("code-needed")
+            pause(seconds: 1.2)
+            emil.program.process.type("ask")
+            try emil.program.waitForWords("That isn't a code")
+            #expect(!emil.program.errorText.contains("Or type `ask`"))
+        }
     }
 }

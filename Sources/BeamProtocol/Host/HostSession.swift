@@ -103,6 +103,8 @@ public struct HostSession: Sendable {
         case room(RoomInput)
         /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
         case closedToNew(reason: String?)
+        /// Whether somebody at another machine can be asked about newcomers; counts if `acceptance` is none. No at first.
+        case asksElsewhere(Bool)
         /// Viewers of version 2 that come from now on are told this name. Nobody may be pairing.
         case named(String)
         /// What viewers are told at the end, without a full stop.
@@ -228,6 +230,7 @@ public struct HostSession: Sendable {
         case .fullLayerKept(let isKept): fullLayerKeptChanged(isKept, now: now)
         case .room(let input): room?.handle(input, now: now)
         case .closedToNew(let reason): lobby.closedToNew = reason
+        case .asksElsewhere(let asks): lobby.asksElsewhere = asks
         case .named(let name): lobby.shownName = name
         case .farewell(let reason): lobby.farewell = reason
         case .machineLoad(let load): loadMeasured(load, now: now)

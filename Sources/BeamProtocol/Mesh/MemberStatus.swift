@@ -11,6 +11,8 @@ struct MemberStatus: Hashable, Sendable {
         static let isLeaving = Flags(rawValue: 1 << 2)
         /// It knows the room's code, and can keep it. (Members before 2026-11-25 have a code each.)
         static let keepsCode = Flags(rawValue: 1 << 3)
+        /// Somebody is asked there about newcomers. (Members before 2026-11-26 don't say it.)
+        static let asksPerson = Flags(rawValue: 1 << 4)
     }
 
     /// Of the member.

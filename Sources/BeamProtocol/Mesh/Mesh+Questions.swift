@@ -96,6 +96,11 @@ extension Mesh {
 
     // MARK: At the door
 
+    /// Another member who is here has a person to ask.
+    var asksElsewhere: Bool {
+        present.contains { $0.device != own.device && statuses[$0.device]?.flags.contains(.asksPerson) == true }
+    }
+
     mutating func questionAsked(_ number: UInt64, _ visitor: Visitor, now: MediaTime) {
         guard membership != nil, !isEnded else { return }
         let others = present.map(\.device).filter {

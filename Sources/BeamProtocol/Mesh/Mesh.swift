@@ -18,6 +18,8 @@ struct Mesh: Sendable {
         var sealing: MeshSealing
         /// What this device makes if the room has no code for newcomers.
         var code = HostCode.none
+        /// Somebody is asked here about newcomers.
+        var asksPerson = false
     }
 
     /// A connection to a member, or to somebody who may be one.
@@ -168,6 +170,7 @@ struct Mesh: Sendable {
         log = RoomLog(room: membership.room, signing: configuration.signing)
         log.presentAuthors = [own]
         outputs.append(.event(.entered(room: membership.roomName)))
+        if configuration.asksPerson { ownStatus.flags.insert(.asksPerson) }
         membershipChanged(now: now)
         codeBegan(isNew: isNew, now: now)
     }

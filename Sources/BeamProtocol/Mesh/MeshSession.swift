@@ -11,12 +11,17 @@ public struct MeshSession: Sendable {
         public var signing: RoomSigning
         /// The code for newcomers that this member makes if the room has none.
         public var code: HostCode
+        /// Somebody can be asked here about newcomers; the other members' doors rely on it.
+        public var asksPerson: Bool
 
-        public init(own: DeviceKey, name: String, signing: RoomSigning, code: HostCode = .none) {
+        public init(
+            own: DeviceKey, name: String, signing: RoomSigning, code: HostCode = .none, asksPerson: Bool = false
+        ) {
             self.own = own
             self.name = name
             self.signing = signing
             self.code = code
+            self.asksPerson = asksPerson
         }
     }
 
@@ -107,7 +112,7 @@ public struct MeshSession: Sendable {
         mesh = Mesh(
             Mesh.Configuration(
                 own: configuration.own, name: configuration.name, signing: configuration.signing,
-                sealing: MeshSealing(), code: configuration.code),
+                sealing: MeshSealing(), code: configuration.code, asksPerson: configuration.asksPerson),
             random: random)
     }
 
@@ -132,6 +137,9 @@ public struct MeshSession: Sendable {
 
     /// As many are here as a room takes.
     public var isFull: Bool { mesh.present.count >= MeshLimits.members }
+
+    /// Somebody at another member's machine can be asked about newcomers at this door.
+    public var asksElsewhere: Bool { mesh.asksElsewhere }
 
     /// Grows whenever `kept` changes, but for the age.
     public var keepsakes: Int { mesh.keepsakes }

@@ -89,11 +89,15 @@ extension RoomMeeting {
         case .all:
             context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
         case .none where settings.invitation.showsCode || settings.invitation.hasCode:
-            context.say("Only members and newcomers with the code are let in. \(keys)")
+            context.say("You aren't asked about newcomers without the code; others in the room are. \(keys)")
         case .none where settings.hasWindow:
-            context.say("Only members and newcomers with the code are let in. The window shows it (w). \(keys)")
+            context.say(
+                "You aren't asked about newcomers without the code; others in the room are. The window shows it (w). \(keys)"
+            )
         case .none:
-            context.say("No newcomers are let in from here. To let them in, give a code with --code-file FILE. \(keys)")
+            context.say(
+                "Nobody is asked here about newcomers; others in the room are. A code comes with --code-file FILE. \(keys)"
+            )
         }
     }
 }

@@ -3,10 +3,36 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Questions to the person at the host (version 1).
+/// Questions to the person at the host.
 struct PairingTests {
     private func asks(_ id: UInt64, code: String = "482913", from address: IPAddress = HostBench.viewer) -> HostEvent {
         .viewerAsks(ConnectionID(id), code: PairingCode(code)!, from: Visitor(address: address, name: nil))
+    }
+
+    /// A room's door: nobody is asked at this machine, but at another one.
+    @Test func comparingIsOfferedWhileSomebodyElsewhereCanBeAsked() {
+        var host = HostBench(.none, allowsUnencrypted: false)
+        var methods: [SecureMessage.Welcome.Methods?] = []
+        for (id, asks) in [(1, nil), (2, true), (3, false)] as [(UInt64, Bool?)] {
+            if let asks { host.handle(.asksElsewhere(asks)) }
+            host.openSecurely(id)
+            host.say(id, .hello(SecureMessage.Hello(instance: id, name: "dora")))
+            let welcome = host.takeMessages(id).compactMap { message -> SecureMessage.Welcome.Methods? in
+                if case .welcome(let welcome) = message { welcome.methods } else { nil }
+            }
+            methods.append(welcome.first)
+        }
+        #expect(methods == [nil, .compare, nil])
+        #expect(host.isClosed(1) && !host.isClosed(2) && host.isClosed(3))
+        // Everybody is let in at once: a comparison would only be in the way.
+        var open = HostBench(.all, allowsUnencrypted: false)
+        open.handle(.asksElsewhere(true))
+        open.openSecurely(1)
+        open.say(1, .hello(SecureMessage.Hello(instance: 1, name: "dora")))
+        #expect(
+            open.takeMessages(1).contains {
+                if case .welcome(let welcome) = $0 { welcome.methods == .open } else { false }
+            })
     }
 
     @Test func nothingIsAnsweredBeforeTheDecision() {

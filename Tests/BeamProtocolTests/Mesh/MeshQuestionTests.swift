@@ -91,6 +91,19 @@ struct MeshQuestionTests {
         #expect(third.members[0].questions.last == .withdrawn(try Self.number(third, at: 0)))
     }
 
+    /// A door whose own person isn't asked offers a question as long as somebody else can be.
+    @Test func aDoorKnowsWhetherSomebodyElseCanBeAsked() throws {
+        var simulation = MeshSimulation(seed: 3)
+        simulation.asking = [2]
+        try simulation.makeRoom(3)
+        simulation.run(for: .seconds(1))
+        let asks = { (simulation: MeshSimulation) in simulation.members.map(\.mesh.asksElsewhere) }
+        #expect(asks(simulation) == [true, false, true], "member 2's own person is nobody else")
+        simulation.kill(1)
+        simulation.run(for: .seconds(10))
+        #expect(!simulation.members[0].mesh.asksElsewhere && !simulation.members[2].mesh.asksElsewhere)
+    }
+
     /// A member asks without end: eight at once, and then one a second as others end.
     @Test func aMemberCannotFloodOthersWithQuestions() throws {
         var simulation = try Self.asked(3)

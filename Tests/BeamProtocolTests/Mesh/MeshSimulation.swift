@@ -54,6 +54,8 @@ struct MeshSimulation {
     var lossOneIn: UInt64 = 20
     /// What each program makes if the room has no code.
     var code = HostCode.none
+    /// The numbers of members where somebody is asked about newcomers.
+    var asking: Set<UInt8> = []
     /// Changes a message on its way; nil as the result: it isn't delivered.
     var tamper: ((SecureMessage, _ from: Int, _ to: Int) -> SecureMessage?)?
     private var connections: [Connection] = []
@@ -79,7 +81,8 @@ struct MeshSimulation {
         let (signing, device) = RoomSigning.simulated(number)
         var mesh = Mesh(
             Mesh.Configuration(
-                own: device, name: "member \(number)", signing: signing, sealing: .simulated(number), code: code),
+                own: device, name: "member \(number)", signing: signing, sealing: .simulated(number), code: code,
+                asksPerson: asking.contains(number)),
             random: SeededGenerator(seed: random.next()))
         mesh.setAddresses([NetworkAddress(ip: .v4(0x0A00_0000 + UInt32(number)), port: 52345)], now: now)
         return mesh

@@ -44,7 +44,7 @@ extension Lobby {
         guard trust.takesNewViewers, closedToNew == nil else { return [] }
         var methods: SecureMessage.Welcome.Methods = []
         if code.current != nil { methods.insert(.code) }
-        if configuration.acceptance == .ask { methods.insert(.compare) }
+        if asks { methods.insert(.compare) }
         // `--accept all` doesn't cover a device that the person has forgotten: it has to be paired again.
         if configuration.acceptance == .all, !blocked.forgotten.contains(device) { methods.insert(.open) }
         return methods

@@ -74,6 +74,16 @@ struct Lobby: Sendable {
     var closedToNew: String?
     /// The machine can't send everything to those who are here: nobody else is admitted.
     var isOverloaded = false
+    /// Somebody at another machine can be asked about new viewers.
+    var asksElsewhere = false
+    /// A new viewer may ask to compare digits.
+    var asks: Bool {
+        switch configuration.acceptance {
+        case .ask: true
+        case .none: asksElsewhere
+        case .all: false
+        }
+    }
     /// What this host is called from now on, in version 2; nil: as the options say.
     var shownName: String?
 
