@@ -37,7 +37,7 @@ struct Beamroom: ParsableCommand {
     /// to the C library's `stderr`: that is silent here (`StandardStreams`).
     private static func end(with error: any Error) -> Never {
         let status = exitCode(for: error)
-        let stream = status.isSuccess ? STDOUT_FILENO : STDERR_FILENO
+        let stream = status.isSuccess ? STDOUT_FILENO : StandardStreams.messages
         let text = TerminalText.wrapped(
             TerminalText.shown(fullMessage(for: error)), columns: TerminalText.columns(of: stream))
         if !text.isEmpty {

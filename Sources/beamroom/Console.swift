@@ -37,7 +37,7 @@ final class Console: Sendable {
     private let bottom = Mutex(Bottom())
 
     /// - Parameter descriptor: in place of standard error, for tests.
-    init(_ descriptor: Int32 = STDERR_FILENO) {
+    init(_ descriptor: Int32 = StandardStreams.messages) {
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
         output = QueuedOutput(descriptor, limit: Self.limit, rows: { Self.rows($0, descriptor) }) { count in

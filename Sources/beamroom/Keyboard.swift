@@ -13,7 +13,7 @@ enum Keyboard: Equatable, Sendable {
     static var isBesideInput: Bool {
         // In a pipe from a captioner, standard error still is the terminal that the shell has given to the job. A captioner
         // that types on the same terminal would get every second key.
-        isatty(STDIN_FILENO) == 0 && tcgetsid(STDERR_FILENO) == getsid(0)
+        isatty(STDIN_FILENO) == 0 && tcgetsid(StandardStreams.messages) == getsid(0)
     }
 
     /// For a program whose standard input is read by something else: its controlling terminal, if messages are shown there.

@@ -4,6 +4,10 @@ import Glibc
 
 /// Makes standard input, output and error safe to use.
 enum StandardStreams {
+    /// Where messages are written. Descriptor 2 is turned away while a library connects to an X server, which may take as
+    /// long as the server likes.
+    static let messages: CInt = beam_error_stream_messages()
+
     /// To be called before anything is opened.
     static func prepare() {
         // If a stream is closed, a socket or file could get its number, and messages would be written into it. open(2) takes

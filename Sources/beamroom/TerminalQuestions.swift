@@ -150,7 +150,7 @@ final class TerminalQuestions: Sendable {
     /// Standard input is a terminal: somebody may type.
     static var hasKeyboard: Bool { isatty(STDIN_FILENO) == 1 }
     /// Standard input and standard error are a terminal: a person can read questions and answer them.
-    static var hasPerson: Bool { hasKeyboard && isatty(STDERR_FILENO) == 1 }
+    static var hasPerson: Bool { hasKeyboard && isatty(StandardStreams.messages) == 1 }
 
     /// This job is in the background: questions wait.
     var isInBackground: Bool { input.isInBackground }

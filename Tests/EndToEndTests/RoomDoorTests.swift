@@ -133,5 +133,26 @@ extension EndToEnd {
             try emil.program.waitForWords("That isn't a code")
             #expect(!emil.program.errorText.contains("Or type `ask`"))
         }
+
+        /// An X server that takes a connection and says nothing: meanwhile the room's words reach the person.
+        @Test func nothingIsLostWhileAnXServerDoesNotAnswer() throws {
+            let server = try Socket.listen()
+            // X servers have the ports from 6000 on; what the system chooses is above.
+            let number = try #require(server.localEndpoint.port > 6000 ? server.localEndpoint.port - 6000 : nil)
+            let all = try ["Anna", "Ben"].map { try Member($0) }
+            defer { for member in all { member.end() } }
+            let (anna, ben) = (all[0], all[1])
+            try anna.start(
+                "study",
+                ["--accept", "all", "--source", "x11", "--display", "127.0.0.1:\(number)", "--audio", "off"])
+            try ben.enter(through: anna)
+            for member in all { try member.waitForPeople(here: 2) }
+            anna.program.write(#"{"share":true}"#)
+            let connection = try #require(server.accept(timeout: 20), "nothing connects to the X server")
+            ben.program.write(#"{"note":"Can you read this?"}"#)
+            try anna.program.waitFor("note")
+            try anna.program.waitForWords("Can you read this?")
+            withExtendedLifetime(connection) {}
+        }
     }
 }

@@ -62,9 +62,9 @@ final class XConnection: @unchecked Sendable {
         }
         var screenNumber: CInt = 0
         // libxcb writes the server's reason for a refusal to standard error, as it came.
-        let stream = beam_error_stream_pause()
+        beam_error_stream_pause()
         let connection = xcb_connect(name, &screenNumber)
-        beam_error_stream_resume(stream)
+        beam_error_stream_resume()
         guard let raw = connection else { throw .noDisplay(name: name, reason: "there is not enough memory") }
         let error = xcb_connection_has_error(raw)
         guard error == 0 else {

@@ -63,7 +63,7 @@ import Glibc
     private static var watched: String?
 
     /// Sets the variables that SDL reads from the environment, and finds out whether there is a display, before anything
-    /// else begins. Must be called while no other thread may read the environment or write messages.
+    /// else begins. Must be called while no other thread may read the environment.
     static func prepareEnvironment(display: String?, composes: Bool) throws(DisplayError) {
         if let display, environment("DISPLAY") != display { setenv("DISPLAY", display, 1) }
         // Xlib's input method would parse the system's compose table, which takes 9 ms. Six digits need no compose
@@ -78,8 +78,8 @@ import Glibc
         }
         guard drivers == ["x11"], let name = environment("DISPLAY"), name != watched else { return }
         // libxcb writes the server's reason for a refusal to standard error, as it came.
-        let stream = beam_error_stream_pause()
-        defer { beam_error_stream_resume(stream) }
+        beam_error_stream_pause()
+        defer { beam_error_stream_resume() }
         guard let connection = XOpenDisplay(nil) else {
             throw .noDisplay(name: name, reason: "no X server answers there, or it refuses this program")
         }
