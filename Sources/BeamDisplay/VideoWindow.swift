@@ -228,6 +228,8 @@ import Glibc
         let canvas = window.pixelSize
         let dimming = panels.hasWords ? Theme.dimming : 0
         if grid.isShown {
+            // Its tiles have names of their own.
+            panels.pictureName = nil
             let setting = PanelStack.Setting(
                 canvas: canvas, textScale: scale, isOverPicture: true, captionArea: isRoom ? nil : focusRect)
             return Scene(

@@ -127,7 +127,8 @@ final class WatchQuestions: Sendable {
         guard let prompt = status.question, !prompt.isBeingChecked, TerminalQuestions.hasPerson else {
             withdraw(.code)
             return context.say(
-                status.sentence + (hasWindow && status.isAnsweredInWindow ? " Or do that in the window." : ""))
+                status.sentence
+                    + (hasWindow && status.isAnsweredInWindow ? " You can also try again in the window." : ""))
         }
         var words = status.sentence
         if prompt.mayAsk, !prompt.isAsking { words += " Or type `ask`, and the person there is asked to let you in." }

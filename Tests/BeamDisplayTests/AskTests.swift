@@ -85,6 +85,7 @@ extension WindowTests {
             window.setSources(sources("Anna", "Ben"))
             window.show((0..<2).map { (source: $0, picture: TestPictures.plain(size, y: 126)) })
             WindowTests.settle(window)
+            let grid = try #require(window.readBack())
             try display.xdotool("key", "2")
             #expect(WindowTests.wait(window) { _ in window.focus.isAlone })
             let ben = try #require(window.readBack())
@@ -92,6 +93,13 @@ extension WindowTests {
             let grey = ben.rgb(640, 360)
             #expect((10..<60).contains { ben.rgb($0, 700) != grey }, "no name in the lower left corner")
             #expect(ben.rgb(640, 700) == grey)
+            // Beside others each has its name below it, and there is none in the corner.
+            try display.xdotool("key", "g")
+            #expect(WindowTests.wait(window) { _ in !window.focus.isAlone })
+            let again = try #require(window.readBack())
+            #expect((10..<60).allSatisfy { again.rgb($0, 700) == grid.rgb($0, 700) }, "a name stays in the corner")
+            try display.xdotool("key", "2")
+            #expect(WindowTests.wait(window) { _ in window.focus.isAlone })
             window.setSources(sources("Anna", "Bea"))
             #expect(try #require(window.readBack()).differingPixels(from: ben) > 0)
             // The only one of a room.

@@ -39,7 +39,7 @@ extension EndToEnd {
                 pause(seconds: 0.3)
                 #expect(viewer.isRunning)
             }
-            try viewer.waitForWords("Or do that in the window.")
+            try viewer.waitForWords("You can also try again in the window.")
             // The code is typed where the refusal stands.
             pause(seconds: 0.5)
             try press("482913".map { String($0) }, on: screen)
