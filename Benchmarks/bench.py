@@ -4,14 +4,15 @@ import importlib
 import pathlib
 import sys
 
-COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "netlab", "words", "wall", "room", "sound")
+COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "netlab", "words", "wall", "room", "sound",
+            "cover")
 # Modules that aren't named as their commands.
 MODULES = {"words": "roombench", "room": "meeting"}
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
     sys.path += [str(here / "Glass"), str(here / "Netlab"), str(here / "Crowd"), str(here / "Words"), str(here / "Wall"),
-                 str(here / "Room"), str(here / "Sound")]
+                 str(here / "Room"), str(here / "Sound"), str(here / "Cover")]
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
         sys.exit(f"one of {', '.join(COMMANDS)} is wanted")
     try:

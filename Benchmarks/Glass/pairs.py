@@ -18,6 +18,14 @@ def order(count):
     return rank
 
 
+def difference(pairs, unit):
+    """The median difference of `pairs` (without, with), and where it lies with 95 % confidence, if they are enough."""
+    differences = sorted(second - first for first, second in pairs)
+    words = f"{statistics.median(differences):+.2f} {unit}".rstrip()
+    rank = order(len(differences))
+    return words if rank is None else f"{words} ({differences[rank]:+.2f} to {differences[-1 - rank]:+.2f})"
+
+
 def verdict(pairs, unit="ms"):
     """In words: the median difference, and whether it is more than noise. `pairs` are (without, with)."""
     differences = sorted(second - first for first, second in pairs)
