@@ -57,6 +57,9 @@ final class AvahiRunner: Sendable {
         guard loop.start() else { return nil }
     }
 
+    /// Runs `body` with the loop's lock held. Not on Avahi's thread.
+    func perform(_ body: () -> Void) { loop.withLock(body) }
+
     /// Ends the work. Waits for that, unless `isInside`: the caller is on Avahi's own thread.
     func stop(isInside: Bool) {
         let ended = DispatchSemaphore(value: 0)

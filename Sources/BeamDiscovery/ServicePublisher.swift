@@ -18,6 +18,7 @@ public enum PublisherEvent: Sendable, Equatable {
 public final class ServicePublisher: Sendable {
     private let delivery: Delivery<PublisherEvent>
     private let runner: Mutex<AvahiRunner?>
+    private let work: PublisherWork
 
     /// - Parameters:
     ///   - name: shown to people. Control characters and line breaks are removed, and it is cut to 63 bytes of UTF-8
@@ -34,6 +35,7 @@ public final class ServicePublisher: Sendable {
             name: NetworkText.instanceName(name) ?? "beamroom", type: type, port: port, txt: NetworkText.entries(txt),
             send: { delivery.send($0) })
         let runner = AvahiRunner(work)
+        self.work = work
         self.delivery = delivery
         self.runner = Mutex(runner)
         if runner == nil {
@@ -43,6 +45,17 @@ public final class ServicePublisher: Sendable {
     }
 
     deinit { withdraw() }
+
+    /// Changes the TXT record in place: those who look see no service go or come. Waits for the daemon, on any thread but
+    /// that of `onEvent`.
+    ///
+    /// - Parameter txt: each pair is cut to 255 bytes.
+    public func update(txt: [(key: String, value: String)]) {
+        let entries = NetworkText.entries(txt)
+        // Not under the lock: an event's receiver may take it while it holds Avahi's.
+        let running = runner.withLock { $0 }
+        running?.perform { [work] in work.update(txt: entries) }
+    }
 
     /// Withdraws the service. After this returns it is off the network (waiting at most 3 s for the daemon), and no
     /// event is delivered. Called from `onEvent`, it doesn't wait.
@@ -59,8 +72,8 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
 
     private let type: String
     private let port: UInt16
-    private let txt: [String]
     private let send: @Sendable (PublisherEvent) -> Void
+    private var txt: [String]
     private var name: String
     private var published: String?
     private var connection: AvahiConnection?
@@ -84,6 +97,18 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
         group = nil
         client = nil
         connection = nil
+    }
+
+    /// What isn't announced yet, or is to be announced anew, gets it then.
+    func update(txt: [String]) {
+        guard txt != self.txt else { return }
+        self.txt = txt
+        guard let group else { return }
+        do throws(AvahiError) {
+            try group.update(name: name, type: type, txt: txt)
+        } catch {
+            if published != nil { failed(error) }
+        }
     }
 
     private func handle(_ event: AvahiConnection.Event) {

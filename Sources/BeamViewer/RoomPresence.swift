@@ -4,13 +4,14 @@ import BeamMedia
 import BeamNetwork
 import BeamProtocol
 import Dispatch
+import Foundation
 import Synchronization
 
 /// Rooms of equals in the network's discovery: which there are, where the members of one's own are, and this device's
 /// announcement.
 ///
 /// A room's name is announced, its mark (`RoomMark`), and a tag by which its members recognise each other (`RoomTag`);
-/// nothing else.
+/// nothing else. Mark and tag change each day (`refresh`).
 public final class RoomPresence: Sendable {
     /// A room that is announced, as far as that tells: nothing of it is proved.
     public struct Found: Sendable, Hashable {
@@ -50,13 +51,13 @@ public final class RoomPresence: Sendable {
         /// By instance name.
         var sightings: [String: Sighting] = [:]
         var isSettled = false
-        /// The members of this device's room, by what they announce.
-        var members: [RoomTag: DeviceKey] = [:]
-        var own: RoomTag?
-        var ownMark: RoomMark?
-        /// What this device has announced in rooms that it has left: it may be seen for a while still.
-        var former: Set<RoomTag> = []
-        var isAnnounced = false
+        /// This device's room.
+        var room: RoomAnnouncements?
+        /// Rooms that it has left: its announcement may be seen for a while still. The last few.
+        var former: [RoomAnnouncements] = []
+        /// The room's name, while it is announced.
+        var announced: String?
+        var isOver = false
         /// Why there is no discovery, once that is known.
         var problem: String?
         var onEvent: (@Sendable (Event) -> Void)?
@@ -69,8 +70,15 @@ public final class RoomPresence: Sendable {
     private let publisher = Mutex<ServicePublisher?>(nil)
     /// Publishing waits for the Avahi daemon.
     private let queue = DispatchQueue(label: "beam-room-presence")
+    private let today: @Sendable () -> RoomDay
+    private static let mostFormer = 8
 
-    public init() {}
+    /// - Parameter today: by the machine's clock.
+    public init(
+        today: @escaping @Sendable () -> RoomDay = { RoomDay(secondsSince1970: Date().timeIntervalSince1970) }
+    ) {
+        self.today = today
+    }
 
     /// Sets who is told what happens, on discovery's threads.
     public func connect(_ onEvent: @escaping @Sendable (Event) -> Void) {
@@ -104,9 +112,9 @@ public final class RoomPresence: Sendable {
     /// How this device's room stands, by what is announced; nil before its own announcement is seen on the network.
     public var ownStanding: RoomStanding? {
         state.withLock { state in
-            guard let mark = state.ownMark else { return nil }
-            let members = state.sightings.values.count { $0.mark == mark }
-            return members > 0 ? RoomStanding(members: members, mark: mark) : nil
+            guard let room = state.room else { return nil }
+            let members = state.sightings.values.count { $0.mark.map { room.isMark($0) } ?? false }
+            return members > 0 ? RoomStanding(members: members, mark: room.mark) : nil
         }
     }
 
@@ -117,36 +125,66 @@ public final class RoomPresence: Sendable {
         }
     }
 
+    /// Which of the announced rooms is this one, in which this device was.
+    public func isAnnounced(_ found: Found, as id: [UInt8]) -> Bool {
+        guard let mark = found.standing?.mark else { return false }
+        return RoomAnnouncements.isMark(mark, of: id, about: today())
+    }
+
     /// Who belongs to this device's room: they are looked for.
     public func setRoom(_ id: [UInt8], members: some Sequence<DeviceKey>, own: DeviceKey) {
-        let tags = Dictionary(members.filter { $0 != own }.map { (RoomTag(room: id, member: $0), $0) }) { $1 }
-        let appeared = state.withLock { state in
-            let new = tags.filter { state.members[$0.key] == nil }
-            state.members = tags
-            state.own = RoomTag(room: id, member: own)
-            state.ownMark = RoomMark(of: id)
-            return state.sightings.values.compactMap { new[$0.tag] }
+        let members = Set(members).union([own])
+        let today = self.today()
+        let appeared = state.withLock { state -> [DeviceKey] in
+            if let room = state.room, room.room == id, room.members == members { return [] }
+            var room = RoomAnnouncements(room: id, own: own, members: members, on: today)
+            let known = state.room.flatMap { $0.room == id ? $0.members : nil } ?? []
+            _ = room.update(on: today, seen: state.marks)
+            state.room = room
+            return state.sightings.values.compactMap { room.member($0.tag) }.filter {
+                $0 != own && !known.contains($0)
+            }
         }
         for device in appeared { tell(.appeared(device)) }
     }
 
     /// Announces this member of the room on its control port, once until `withdraw`. Returns at once.
-    public func announce(_ room: String, _ id: [UInt8], own: DeviceKey, port: UInt16) {
+    public func announce(_ room: String, port: UInt16) {
         let isFirst = state.withLock { state in
-            defer { state.isAnnounced = true }
-            return !state.isAnnounced
+            guard state.announced == nil, !state.isOver, state.room != nil else { return false }
+            state.announced = room
+            return true
         }
-        if isFirst { queue.async { [self] in publish(room, id, own, port) } }
+        if isFirst { queue.async { [self] in publish(room, port) } }
     }
 
-    private func publish(_ room: String, _ id: [UInt8], _ own: DeviceKey, _ port: UInt16) {
-        let made = ServicePublisher(
-            name: room, type: ServiceType.room, port: port,
-            txt: [
-                (key: "room", value: room), (key: "m", value: RoomTag(room: id, member: own).text),
-                (key: "r", value: RoomMark(of: id).text),
-            ]
-        ) { [weak self] event in
+    /// Another day may have come, or a member announces it already. Call it about once a second.
+    public func refresh() {
+        let today = self.today()
+        let hasChanged = state.withLock { state in
+            for index in state.former.indices { _ = state.former[index].update(on: today, seen: []) }
+            let seen = state.marks
+            return state.room?.update(on: today, seen: seen) ?? false
+        }
+        if hasChanged {
+            queue.async { [self] in
+                guard let published = publisher.withLock({ $0 }), let record else { return }
+                published.update(txt: record)
+            }
+        }
+    }
+
+    /// The announcement's TXT record; nil: nothing is announced.
+    private var record: [(key: String, value: String)]? {
+        state.withLock { state in
+            guard let room = state.room, let name = state.announced else { return nil }
+            return [(key: "room", value: name), (key: "m", value: room.tag.text), (key: "r", value: room.mark.text)]
+        }
+    }
+
+    private func publish(_ room: String, _ port: UInt16) {
+        guard let record else { return }
+        let made = ServicePublisher(name: room, type: ServiceType.room, port: port, txt: record) { [weak self] event in
             switch event {
             case .published: self?.tell(.announced)
             // Several members of one room: they differ by a number.
@@ -160,7 +198,8 @@ public final class RoomPresence: Sendable {
     /// Where the member may be. Called on the event loop.
     public func endpoints(of device: DeviceKey) -> [Endpoint] {
         state.withLock { state in
-            state.sightings.values.filter { state.members[$0.tag] == device }.flatMap(\.endpoints)
+            guard let room = state.room, device != room.own else { return [] }
+            return state.sightings.values.filter { room.member($0.tag) == device }.flatMap(\.endpoints)
         }
     }
 
@@ -169,14 +208,15 @@ public final class RoomPresence: Sendable {
     public func withdraw() {
         endAnnouncement()
         state.withLock { state in
-            if let own = state.own { state.former.insert(own) }
-            (state.members, state.own, state.ownMark, state.isAnnounced) = ([:], nil, nil, false)
+            if let room = state.room { state.former.append(room) }
+            state.former.removeFirst(max(0, state.former.count - Self.mostFormer))
+            (state.room, state.announced) = (nil, nil)
         }
     }
 
     /// Withdraws the announcement, and looks no more.
     public func stop() {
-        state.withLock { $0.isAnnounced = true }
+        state.withLock { $0.isOver = true }
         endAnnouncement()
         let running = browser.withLock { browser in
             defer { browser = nil }
@@ -210,7 +250,8 @@ public final class RoomPresence: Sendable {
         if isFirst { settled.signal() }
     }
 
-    private func handle(_ event: BrowserEvent) {
+    /// Called on discovery's thread.
+    func handle(_ event: BrowserEvent) {
         switch event {
         case .found(let host):
             guard let tag = host.txt["m"].flatMap({ RoomTag(announced: $0) }), !host.addresses.isEmpty else { break }
@@ -220,7 +261,7 @@ public final class RoomPresence: Sendable {
                 endpoints: host.addresses.map { Endpoint(host: $0, port: host.port) })
             let member = state.withLock { state in
                 state.sightings[host.name] = sighting
-                return state.members[tag]
+                return state.room.flatMap { room in room.member(tag).flatMap { $0 == room.own ? nil : $0 } }
             }
             if let member { tell(.appeared(member)) }
             tell(.changed)
@@ -237,18 +278,26 @@ public final class RoomPresence: Sendable {
 }
 
 extension RoomPresence.State {
+    /// All that are announced.
+    fileprivate var marks: [RoomMark] { sightings.values.compactMap(\.mark) }
+
+    /// Of this device's room or one that it has left: it knows them better.
+    private func isKnown(_ sighting: RoomPresence.Sighting) -> Bool {
+        former.contains { $0.isOwn(sighting.tag) } || room?.member(sighting.tag) != nil
+            // A member of this device's room that it doesn't know yet is no other room.
+            || sighting.mark.map { room?.isMark($0) ?? false } ?? false
+    }
+
     fileprivate var found: [RoomPresence.Found] {
         // Whoever announces a mark under another name makes another room, and hides none.
         var rooms: [[String]: RoomPresence.Found] = [:]
         var unmarked: [RoomPresence.Found] = []
         for sighting in sightings.values.sorted(by: { $0.endpoints[0].description < $1.endpoints[0].description })
-        where sighting.tag != own && members[sighting.tag] == nil && !former.contains(sighting.tag) {
+        where !isKnown(sighting) {
             guard let mark = sighting.mark else {
                 unmarked.append(.init(room: sighting.room, standing: nil, doors: [sighting.endpoints[0]]))
                 continue
             }
-            // A member of this device's room that it doesn't know yet is no other room.
-            guard mark != ownMark else { continue }
             let key = [mark.text, sighting.room.lowercased()]
             var room = rooms[key] ?? .init(room: sighting.room, standing: nil, doors: [])
             room.doors.append(sighting.endpoints[0])

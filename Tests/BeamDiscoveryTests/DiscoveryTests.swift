@@ -41,6 +41,30 @@ struct DiscoveryTests {
         }
     }
 
+    @Test func `A TXT record changes in place, also before its service is announced`() async throws {
+        try await PrivateMachine.with(2) { machines in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+                here.use()
+                let seen = BrowserLog()
+                let browser = seen.browse()
+                let published = PublisherLog()
+                let publisher = published.publish("Studio", port: 50123)
+                publisher.update(txt: [(key: "m", value: "1")])
+                _ = try #require(try seen.waitForHost("Studio") { $0.txt == ["m": "1"] })
+                publisher.update(txt: [(key: "m", value: "2")])
+                _ = try #require(try seen.waitForHost("Studio") { $0.txt == ["m": "2"] })
+                let listed = there.run("avahi-browse", "--resolve", "--terminate", "--parsable", ServiceType.control)
+                #expect(listed.contains(#";50123;"m=2""#), "\(listed)")
+                #expect(seen.lost.isEmpty && published.all == [.published(name: "Studio")])
+                publisher.withdraw()
+                _ = try seen.wait("lost") { $0 == .lost(name: "Studio") }
+                publisher.update(txt: [(key: "m", value: "3")])
+                browser.stop()
+            }
+        }
+    }
+
     @Test func `Two machines see each other's services`() async throws {
         try await PrivateMachine.with(2) { machines in
             await #expect(processExitsWith: .success) {

@@ -8,7 +8,8 @@ import Testing
 
 struct RoomNeighboursTests {
     /// The lower its number, the rather it stays.
-    private static let marks = (0..<4).map { RoomMark(of: [UInt8](repeating: $0, count: 32)) }.sorted()
+    private static let marks = (0..<4).map { RoomMark(of: [UInt8](repeating: $0, count: 32), on: RoomDay(20_000)) }
+        .sorted()
 
     private static func room(_ number: Int, _ name: String = "math", members: Int = 1) -> RoomPresence.Found {
         RoomPresence.Found(

@@ -38,9 +38,7 @@ final class AvahiEntryGroup {
     /// - Parameter txt: "key=value" strings of at most 255 bytes each, in order.
     func announce(name: String, type: String, port: UInt16, txt: [String]) throws(AvahiError) {
         guard let group else { throw .badState }
-        // avahi_string_list_add prepends.
-        var list: UnsafeMutablePointer<AvahiStringList>?
-        for entry in txt.reversed() { list = avahi_string_list_add(list, entry) }
+        let list = Self.list(txt)
         defer { avahi_string_list_free(list) }
         let added = avahi_entry_group_add_service_strlst(
             group, AVAHI_IF_UNSPEC.rawCode, AVAHI_PROTO_UNSPEC.rawCode, AvahiPublishFlags(0), name, type, nil, nil,
@@ -48,6 +46,23 @@ final class AvahiEntryGroup {
         guard added == 0 else { throw AvahiError(code: added) }
         let committed = avahi_entry_group_commit(group)
         guard committed == 0 else { throw AvahiError(code: committed) }
+    }
+
+    /// Replaces the TXT record of the announced service.
+    func update(name: String, type: String, txt: [String]) throws(AvahiError) {
+        guard let group else { throw .badState }
+        let list = Self.list(txt)
+        defer { avahi_string_list_free(list) }
+        let updated = avahi_entry_group_update_service_txt_strlst(
+            group, AVAHI_IF_UNSPEC.rawCode, AVAHI_PROTO_UNSPEC.rawCode, AvahiPublishFlags(0), name, type, nil, list)
+        guard updated == 0 else { throw AvahiError(code: updated) }
+    }
+
+    private static func list(_ txt: [String]) -> UnsafeMutablePointer<AvahiStringList>? {
+        // avahi_string_list_add prepends.
+        var list: UnsafeMutablePointer<AvahiStringList>?
+        for entry in txt.reversed() { list = avahi_string_list_add(list, entry) }
+        return list
     }
 
     /// Withdraws the records; the group can be reused.

@@ -1,19 +1,12 @@
-import Crypto
-
 /// What all members of a room announce alike beside its name: announcements with the same mark are of one room.
 ///
-/// The first eight bytes of a SHA-256 of the room's ID, in 16 hexadecimal digits: whoever reads it doesn't learn the ID.
-/// It proves nothing.
+/// Another one each day, made as `RoomTag` is: whoever reads it doesn't learn the room's ID, and doesn't recognise the room
+/// the next day. It proves nothing.
 public struct RoomMark: Hashable, Comparable, Sendable {
     public let text: String
 
     /// - Parameter room: the room's ID (`KeptRoom.id`).
-    public init(of room: [UInt8]) {
-        var hash = SHA256()
-        hash.update(data: Array("BeamRoom room mark".utf8))
-        hash.update(data: room)
-        text = hash.finalize().prefix(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
+    public init(of room: [UInt8], on day: RoomDay) { text = RoomTag.text("BeamRoom room mark", room, day) }
 
     /// Nil unless it is what a member announces.
     public init?(announced text: String) {

@@ -398,8 +398,8 @@ final class RoomMeeting: Sendable {
         }
         if let presence, let server {
             presence.setRoom(room.id, members: people.people.map(\.device), own: own)
-            let (name, id, own) = (PeerText.name(room.name), room.id, self.own)
-            presence.announce(name, id, own: own, port: server.controlPort)
+            let name = PeerText.name(room.name)
+            presence.announce(name, port: server.controlPort)
         }
         store()
     }
@@ -451,6 +451,7 @@ final class RoomMeeting: Sendable {
 
     /// Once a second.
     func tick() {
+        presence?.refresh()
         lookAround()
         store()
         door.tick { server?.setCode($0) }

@@ -5,10 +5,11 @@ import Testing
 struct RoomStandingTests {
     @Test func `A mark is the room's, and neither its ID nor a member's tag`() {
         let room = [UInt8](repeating: 7, count: 32)
-        let mark = RoomMark(of: room)
-        #expect(mark == RoomMark(of: room))
-        #expect(mark != RoomMark(of: [UInt8](repeating: 8, count: 32)))
-        #expect(mark.text != RoomTag(room: room, member: .made(1)).text)
+        let day = RoomDay(20_000)
+        let mark = RoomMark(of: room, on: day)
+        #expect(mark == RoomMark(of: room, on: day))
+        #expect(mark != RoomMark(of: [UInt8](repeating: 8, count: 32), on: day))
+        #expect(mark.text != RoomTag(room: room, member: .made(1), on: day).text)
         #expect(RoomMark(announced: mark.text.uppercased()) == mark)
         for nonsense in ["", "12", mark.text + "0", String(repeating: "g", count: 16)] {
             #expect(RoomMark(announced: nonsense) == nil)
@@ -16,7 +17,7 @@ struct RoomStandingTests {
     }
 
     @Test func `Exactly one of any rooms is above all others, whoever compares them`() {
-        let marks = (0..<6).map { RoomMark(of: [UInt8](repeating: $0, count: 32)) }
+        let marks = (0..<6).map { RoomMark(of: [UInt8](repeating: $0, count: 32), on: RoomDay(20_000)) }
         let standings = marks.enumerated().map { RoomStanding(members: $0.offset % 3 + 1, mark: $0.element) }
         for one in standings {
             for other in standings where one != other { #expect((one < other) != (other < one)) }
