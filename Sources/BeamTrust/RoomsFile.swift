@@ -6,10 +6,13 @@ public struct KnownRoom: Hashable, Sendable {
     public var room: KeptRoom
     /// When this device was last in it.
     public var usedAt: Date
+    /// It has proved that it is the one that the person means, or the person has said so.
+    public var isProved: Bool
 
-    public init(room: KeptRoom, usedAt: Date) {
+    public init(room: KeptRoom, usedAt: Date, isProved: Bool = true) {
         self.room = room
         self.usedAt = usedAt
+        self.isProved = isProved
     }
 
     /// The room at another time: it has grown older by the time since, as far as the clock tells.
@@ -28,7 +31,7 @@ public struct KnownRoom: Hashable, Sendable {
 ///           "statements": ["AQID…"],
 ///           "addresses": { "9f86…64 digits": ["192.0.2.7:52345"] } } ] }
 ///
-/// `age` is in seconds; statements are those of WireVersion2, in Base64. They carry their own signatures: whoever uses
+/// A room that has proved nothing has `"proved": false`, too. `age` is in seconds; statements are those of WireVersion2, in Base64. They carry their own signatures: whoever uses
 /// them checks these. What isn't an address in `addresses` is dropped: the list only saves time.
 enum RoomsFile {
     static let version = 1
@@ -56,6 +59,8 @@ enum RoomsFile {
         var age: Int
         var statements: [String]
         var addresses: [String: [String]]
+        /// Nil: yes.
+        var proved: Bool?
     }
 
     enum Failure: Error, Equatable {
@@ -71,7 +76,7 @@ enum RoomsFile {
                     name: known.room.name, id: hex(known.room.id), usedAt: known.usedAt.formatted(.iso8601),
                     age: Int(clamping: known.room.age.components.seconds),
                     statements: known.room.statements.map { Data($0).base64EncodedString() },
-                    addresses: addresses(known.room))
+                    addresses: addresses(known.room), proved: known.isProved ? nil : false)
             })
         return StoredForm.bytes(form)
     }
@@ -126,7 +131,7 @@ enum RoomsFile {
         return KnownRoom(
             room: KeptRoom(
                 id: id, name: entry.name, statements: statements, age: .seconds(entry.age), addresses: addresses),
-            usedAt: usedAt)
+            usedAt: usedAt, isProved: entry.proved ?? true)
     }
 
     private static func hex(_ bytes: [UInt8]) -> String {

@@ -13,10 +13,20 @@ extension TrustStore {
     }
 
     /// Keeps what is known of a room now. Of more rooms than 64, those that weren't used for longest are forgotten.
-    public func keep(_ room: KeptRoom, at time: Date = Date()) throws(TrustStoreError) {
+    ///
+    /// - Parameter isProved: it is the room that the person means; what was proved once stays so.
+    public func keep(_ room: KeptRoom, isProved: Bool = true, at time: Date = Date()) throws(TrustStoreError) {
         try changeRooms { rooms in
+            let wasProved = rooms.contains { $0.room.id == room.id && $0.isProved }
             rooms.removeAll { $0.room.id == room.id }
-            rooms.insert(KnownRoom(room: room, usedAt: time), at: 0)
+            rooms.insert(KnownRoom(room: room, usedAt: time, isProved: isProved || wasProved), at: 0)
+        }
+    }
+
+    /// The person has said that the room with this ID is the one that is meant. Nothing happens if it isn't known.
+    public func noteProof(ofRoom id: [UInt8]) throws(TrustStoreError) {
+        try changeRooms { rooms in
+            for index in rooms.indices where rooms[index].room.id == id { rooms[index].isProved = true }
         }
     }
 

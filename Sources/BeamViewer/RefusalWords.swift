@@ -86,6 +86,12 @@ extension ViewerRefusal {
                 ("You weren't let into \(room)", "\(again) With the code that its screens show, nobody is asked.")
             case .forgotten(let says), .notTrusted(let says), .other(let says):
                 ("You can't enter \(room)", Self.quoted(says))
+            case .noCodeTaken:
+                (
+                    "You can't enter \(room)",
+                    "It takes no code, so it can't prove that it is the one that you mean: anybody can announce a room of that "
+                        + "name. If you know the address of somebody in the right one, give it with --at."
+                )
             case .usedCode: ("The code of \(room) was used", "Ask for the one that its screens show now. \(again)")
             default: ("You can't enter \(room)", ViewerAnnouncement.sentence(reason))
             }

@@ -40,6 +40,8 @@ public final class RoomBoard: Sendable {
         var farewell: String?
         /// Another room that the person can enter: a sentence; nil: there is none.
         var offer: String?
+        /// Whether this is the room that the person means: a question; nil: it isn't asked.
+        var doubt: String?
         /// In the order in which they came. The first one is asked about.
         var newcomers: [Newcomer] = []
         /// Questions so far.
@@ -101,6 +103,9 @@ public final class RoomBoard: Sendable {
 
     /// The room has ended for this device; the window says why until the person closes it.
     public func setFarewell(_ reason: String) { change { $0.farewell = reason } }
+
+    /// Asks whether this is the room that the person means, before anything is shared in it. Nil: it isn't asked any more.
+    public func setDoubt(_ question: String?) { change { $0.doubt = question } }
 
     /// Another room that the person can enter, and how: without a full stop. Nil: there is none any more.
     public func setOffer(_ words: String?) { change { $0.offer = words } }
@@ -166,8 +171,11 @@ extension RoomBoard.Content {
     var peopleLines: [String] {
         guard farewell == nil else { return [] }
         return people.map { person in "\(PeerText.name(person.name))\t\(state(of: person))" }
-            + (code.map { ["code for newcomers\t\($0.spaced)"] } ?? [])
+            + (code.map { ["code for newcomers\t\($0.spaced)"] } ?? []) + ["this device's key\t\(own)"]
     }
+
+    /// The number of the question whether this is the right room.
+    static let doubtNumber = -1
 
     /// What the person is asked now.
     var ask: WindowAsk? {
@@ -187,6 +195,7 @@ extension RoomBoard.Content {
             case .waiting: continue
             }
         }
+        if let doubt { return WindowAsk(id: Self.doubtNumber, text: doubt) }
         return offer.map { WindowAsk(id: 0, text: $0, takesLetters: false) }
     }
 

@@ -15,15 +15,19 @@ public final class RoomWindow {
         public var togglePause: @Sendable () -> Void
         /// To enter the other room that is offered, or to stay.
         public var answerOffer: @Sendable (Bool) -> Void
+        /// Whether this is the room that the person means.
+        public var answerDoubt: @Sendable (Bool) -> Void
         /// The answer about somebody who asks to be let in.
         public var decide: @Sendable (ConnectionID, _ accept: Bool) -> Void
 
         public init(
             write: @escaping @Sendable (RoomInput) -> Void, toggleShare: @escaping @Sendable () -> Void,
             togglePause: @escaping @Sendable () -> Void, answerOffer: @escaping @Sendable (Bool) -> Void,
+            answerDoubt: @escaping @Sendable (Bool) -> Void,
             decide: @escaping @Sendable (ConnectionID, _ accept: Bool) -> Void
         ) {
             self.answerOffer = answerOffer
+            self.answerDoubt = answerDoubt
             self.decide = decide
             self.write = write
             self.toggleShare = toggleShare
@@ -133,6 +137,7 @@ public final class RoomWindow {
     }
 
     private func answer(_ number: Int, _ isYes: Bool) {
+        if number == RoomBoard.Content.doubtNumber { return actions.answerDoubt(isYes) }
         guard number > 0 else { return actions.answerOffer(isYes) }
         if let connection = board.read({ $0.connection(asked: number) }) { actions.decide(connection, isYes) }
     }

@@ -229,6 +229,7 @@ public final class Viewer: Sendable {
         let trust = options.trust
         let buffer = options.buffer
         let bounds = options.bounds.largest
+        let isAtRoomDoor = options.isAtRoomDoor
         let words = self.words
         let hasWindow = options.window != nil
         let decode = self.decode
@@ -319,7 +320,8 @@ public final class Viewer: Sendable {
                 trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
                 announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer,
-                room: RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
+                // A room's door isn't a host: nothing of a host's log is taken there, or signed for it.
+                room: isAtRoomDoor ? nil : RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
             configuration.takesSound = takesSound
             configuration.bounds = bounds
             configuration.asksPerson = wish == .person

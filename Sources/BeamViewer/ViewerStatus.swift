@@ -308,6 +308,8 @@ struct ViewerStatus: Sendable {
     /// What the person can do after a refusal; nil: there was none, or nothing helps here.
     var retry: ViewerRefusal.Retry? {
         switch phase {
+        // A room that proves nothing isn't to be entered by a key that is pressed in passing.
+        case .refused(.noCodeTaken) where isAtRoomDoor: nil
         case .refused(let refusal), .mistrusting(let refusal): refusal.retry
         default: nil
         }
@@ -451,7 +453,7 @@ struct ViewerStatus: Sendable {
         case .stalled(let cause, _): words(of: cause, host)
         case .mistrusting(let refusal):
             Self.waiting(refusal.words(host: host, name: hostName ?? "", target: watched ?? hostName ?? ""))
-        case .refused(let refusal) where isAtRoomDoor && refusal.isByHost:
+        case .refused(let refusal) where isAtRoomDoor && (refusal.isByHost || refusal == .noCodeTaken):
             refusal.wordsOfRoom(isAddress ? "the room" : host)
         case .refused(let refusal): refusal.words(host: host, name: hostName ?? "", target: watched ?? hostName ?? "")
         case .streamRefused(let reason):

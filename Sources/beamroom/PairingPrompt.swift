@@ -146,6 +146,11 @@ final class PairingPrompt: Sendable {
         _ = terminal.ask(question, isRepeated: isNext)
     }
 
+    /// Takes back what `ask` has asked, unless a visitor's question has taken its place.
+    func withdrawOwn() {
+        if state.withLock({ $0.questions.isEmpty }) { terminal.withdraw() }
+    }
+
     // MARK: Asking
 
     private func add(_ question: Question) {

@@ -9,8 +9,8 @@ import Synchronization
 /// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
 /// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
 /// line. In a room `{"share":true|false}` begins and ends to share, `{"caption":"…","speaker":"…"}` writes a caption
-/// (`partial` what is just being said), `{"putOut":NAME|KEY}` puts a member out, and `{"join":true}` enters the other
-/// room that was reported. A bad line gets an event `error` and disturbs nothing.
+/// (`partial` what is just being said), `{"putOut":NAME|KEY}` puts a member out, `{"join":true}` enters the other
+/// room that was reported, and `{"trust":true}` says that the present one is the right one. A bad line gets an event `error` and disturbs nothing.
 final class ProgramInput: Sendable {
     /// The longest line in bytes: a message of the greatest length, and what is around it.
     static let longestLine = RoomLimits.entryBody + 1024
@@ -35,6 +35,8 @@ final class ProgramInput: Sendable {
         var putOut: @Sendable (_ member: String) -> String?
         /// Enters the other room that was reported. Nil: it is tried; otherwise why it can't be.
         var join: @Sendable () -> String?
+        /// This is the room that is meant: what the options share begins.
+        var trust: @Sendable () -> Void
     }
 
     private struct State {
@@ -167,7 +169,8 @@ final class ProgramInput: Sendable {
             throw BadLine(
                 reason: handlers.room == nil
                     ? "it has none of the members `message`, `note` and `pause`"
-                    : "it has none of the members `message`, `note`, `caption`, `share`, `pause`, `putOut` and `join`")
+                    : "it has none of the members `message`, `note`, `caption`, `share`, `pause`, `putOut`, `join` and `trust`"
+            )
         }
     }
 
@@ -200,6 +203,9 @@ final class ProgramInput: Sendable {
         } else if let value = members["join"] {
             guard String(decoding: value, as: UTF8.self) == "true" else { throw BadLine(reason: "`join` takes true") }
             if let reason = room.join() { throw BadLine(reason: reason) }
+        } else if let value = members["trust"] {
+            guard String(decoding: value, as: UTF8.self) == "true" else { throw BadLine(reason: "`trust` takes true") }
+            room.trust()
         } else {
             return false
         }

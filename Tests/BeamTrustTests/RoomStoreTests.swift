@@ -35,6 +35,23 @@ import Testing
         #expect(known.room(at: time - 30).age == .seconds(60))
     }
 
+    @Test func whatHasProvedNothingStaysSoUntilThePersonSaysOtherwise() throws {
+        let store = scratch.store
+        let study = try room("study", 1)
+        try store.keep(study, isProved: false, at: time)
+        #expect(try store.rooms() == [KnownRoom(room: study, usedAt: time, isProved: false)])
+        try store.keep(study, isProved: false, at: time + 5)
+        #expect(try store.rooms().map(\.isProved) == [false])
+        try store.noteProof(ofRoom: [9])
+        #expect(try store.rooms().map(\.isProved) == [false])
+        try store.noteProof(ofRoom: study.id)
+        #expect(try store.rooms().map(\.isProved) == [true])
+        // What was proved once stays so.
+        try store.keep(study, isProved: false, at: time + 10)
+        #expect(try store.rooms().map(\.isProved) == [true])
+        #expect(try store.rooms().map(\.usedAt) == [time + 10])
+    }
+
     @Test func theSameRoomIsKeptOnceAndTheLastUsedIsFirst() throws {
         let store = scratch.store
         try store.keep(room("study", 1), at: time)

@@ -93,6 +93,17 @@ struct RoomNeighboursTests {
         #expect(neighbours.avoided == [Self.marks[0]])
     }
 
+    @Test func `In a room that has proved nothing every other one of its name is offered, and soon`() {
+        let neighbours = RoomNeighbours()
+        neighbours.entered("math", wasMade: false, isProved: false, now: start)
+        let crowd = RoomStanding(members: 8, mark: Self.marks[2])
+        #expect(steps(neighbours, 0...4, [Self.room(3, members: 2)], own: crowd).isEmpty)
+        #expect(steps(neighbours, 5...60, [Self.room(3, members: 2)], own: crowd) == [.offer(Self.room(3, members: 2))])
+        // Once the person has said that it is the right one, it is as any other.
+        neighbours.noteProof()
+        #expect(steps(neighbours, 61...70, [Self.room(3, members: 2)], own: crowd) == [.withdraw])
+    }
+
     @Test func `A room of an earlier version is offered, not entered by itself`() {
         let old = RoomPresence.Found(room: "Math", standing: nil, doors: [Endpoint(host: "192.0.2.1", port: 1)])
         #expect(steps(neighbours(), 0...60, [old]) == [.offer(old)])

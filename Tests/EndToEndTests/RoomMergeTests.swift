@@ -159,7 +159,7 @@ extension EndToEnd {
 }
 
 /// Somebody in a room, who finds the others by discovery.
-private final class Person: Sendable {
+final class Person: Sendable {
     let name: String
     private let place: PrivateMachine
     private let machine: Machine

@@ -2,6 +2,7 @@ import BeamMedia
 
 /// The entries of a list, its selection and its scroll position.
 struct Picker: Hashable {
+    var title = ""
     private(set) var entries: [PickerEntry] = []
     private(set) var selected = 0
     /// The first visible entry.
@@ -57,7 +58,7 @@ enum PickerPanel {
         let indices = picker.first..<min(picker.entries.count, picker.first + count)
         let margin = isOverPicture ? 28 * scale : 2
         let width = (min(Double(canvas.width) - 32 * scale - 2 * margin, 520 * scale)).rounded()
-        let title = TextBlock("Choose a host", .headline, scale: scale, maxWidth: width)
+        let title = TextBlock(picker.title, .headline, scale: scale, maxWidth: width)
         let hidden = picker.entries.count - count
         let more = hidden > 0 ? "\(hidden) more · " : ""
         // The longest one that there is room for.

@@ -37,9 +37,12 @@ extension VideoWindow {
 
     /// Shows a list to choose from, instead of a message. An empty list shows that hosts are being searched. Nil
     /// removes the list.
-    public func setPicker(_ entries: [PickerEntry]?) {
+    ///
+    /// - Parameter title: what is to be chosen.
+    public func setPicker(_ entries: [PickerEntry]?, title: String = "Choose a host") {
         if let entries {
             var picker = panels.picker ?? Picker()
+            picker.title = VisibleText.cleaned(title)
             picker.update(entries)
             guard picker != panels.picker else { return }
             panels.picker = picker

@@ -18,7 +18,9 @@ struct Room: ParsableCommand {
             `beamroom room study` makes a room of that name, or enters it if somebody on this network is in it. A newcomer types
             the code that all members show, or asks, and any member compares digits; all know the newcomer then. Nobody is
             the server: whoever leaves, the others go on. A room takes 8 people. Who was in a room before comes back without a
-            code. Without a name it enters the only room on this network, or else makes one that is named after this machine.
+            code. Without a name it enters the only room on this network, or else makes one that is named after this machine. If
+            several rooms of the name are there, it asks which one is meant; nothing is shared in a room that has proved
+            nothing (by the code, a known key, or its address in --at) before you have said that it is the right one.
 
             In the window: s shares your screen and ends that, p pauses it, w shows who is here; 1 to 8 or a click shows one
             screen alone, g or Escape all of them; n writes a note, t shows the transcript, c hides captions, i shows
@@ -228,6 +230,7 @@ struct Room: ParsableCommand {
                             write: { meeting.write($0) }, toggleShare: { meeting.toggleShare() },
                             togglePause: { meeting.togglePause() },
                             answerOffer: { $0 ? _ = meeting.joinOffered() : meeting.declineOffer() },
+                            answerDoubt: { meeting.answerProof($0) },
                             decide: { meeting.decideInWindow($0, accept: $1) })
                     ) { MainWindow.finishWithoutDisplay(context, finish) }
                 }

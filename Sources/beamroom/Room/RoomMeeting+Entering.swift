@@ -13,8 +13,9 @@ extension RoomMeeting {
         guard let server else { return }
         var wasMade = false
         if case .found? = entrance?.beginning { wasMade = true }
-        neighbours.entered(name, wasMade: wasMade)
-        let sharesAtOnce = settings.sharesAtOnce && entrance?.isProved == true
+        let doubt = entrance?.proof.reason
+        neighbours.entered(name, wasMade: wasMade, isProved: doubt == nil)
+        let sharesAtOnce = settings.sharesAtOnce && doubt == nil
         if sharesAtOnce { neighbours.noteOwnShare() }
         letInAcquaintances()
         sayEntered(name, wasMade: wasMade)
@@ -29,27 +30,23 @@ extension RoomMeeting {
             "ready",
             [
                 "room": .string(name), "name": .string(settings.server.name), "key": .string(own.hex),
-                "port": .integer(Int(server.controlPort)),
+                "port": .integer(Int(server.controlPort)), "proved": .bool(doubt == nil),
             ])
         let early = state.withLock { state in
             defer { state.early = nil }
             return state.early ?? []
         }
         for event in early { words.handle(event) }
-        let words = state.withLock { state in
-            defer { state.hasBegunWords = true }
-            return state.hasBegunWords ? nil : state.words
-        }
-        words?.start { [weak self] in self?.write($0) }
+        if doubt == nil { beginWords() }
         context.programs?.connect(
             ProgramInput.Handlers(
                 write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
                 room: ProgramInput.Room(
                     share: { [weak self] in self?.setSharing($0) },
                     putOut: { [weak self] in self?.putOut($0) },
-                    join: { [weak self] in self?.joinOffered() })))
-        guard settings.sharesAtOnce else { return }
-        guard sharesAtOnce else { return holdShare() }
+                    join: { [weak self] in self?.joinOffered() }, trust: { [weak self] in self?.answerProof(true) })))
+        if let doubt { return holdShare(doubt) }
+        guard sharesAtOnce else { return }
         // Without `setSharing`: as long as nobody else is here, this doesn't count as use.
         parts?.share.set(true)
     }
@@ -68,14 +65,6 @@ extension RoomMeeting {
         _ = keeper.perform { [neighbours, settings] _ in
             server.setAcquaintances(showsNothing && neighbours.showsNothing ? settings.acquaintances(room) : [:])
         }
-    }
-
-    /// Somebody may have announced a room of this name to be shown what this device shares.
-    private func holdShare() {
-        let reason = "Nobody in this room has proved that it is the one that you mean."
-        context.say("Your screen isn't shared yet: \(reason) Look who is here (w), and press s to share it.")
-        context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
-        board.tell("Your screen isn't shared yet: look who is here (w), and press s to share it.")
     }
 
     private func sayHowToEnter() {

@@ -57,6 +57,9 @@ final class RoomMeeting: Sendable {
         var hasBegunWords = false
         /// How the present room has begun.
         var entrance: RoomEntry.Entrance?
+        /// The terminal asks whether this is the right room; and the screen is shared once that is answered with yes.
+        var asksForProof = false
+        var sharesOnceProved = false
         var move: Move?
         var letsInAcquaintances = false
         var onMove: (@Sendable () -> Void)?
@@ -179,6 +182,7 @@ final class RoomMeeting: Sendable {
         // Before discovery, which takes a while: nobody enters meanwhile.
         parts.server.shutdown()
         presence?.withdraw()
+        closeProofQuestion()
         prompt.withdrawAll()
         let isEmpty = neighbours.isEmpty
         store(isEnd: true)
@@ -189,6 +193,7 @@ final class RoomMeeting: Sendable {
             (state.parts, state.room, state.id, state.claim, state.entrance) = (nil, nil, nil, nil, nil)
             (state.unstored, state.stored, state.last, state.early, state.reporters) = (nil, nil, nil, [], [:])
             (state.move, state.letsInAcquaintances) = (nil, false)
+            (state.asksForProof, state.sharesOnceProved) = (false, false)
         }
         neighbours.left()
         people.forget()
@@ -255,11 +260,14 @@ final class RoomMeeting: Sendable {
     }
 
     func toggleShare() {
+        guard isProved || presentParts?.share.isOn == true else { return askForProof(thenShare: true) }
         neighbours.noteUse()
         presentParts?.share.toggle()
     }
 
+    /// - Parameter isOn: who says so to begin has looked whose room it is.
     func setSharing(_ isOn: Bool) {
+        if isOn { trustRoom() }
         if isOn { neighbours.noteUse() }
         presentParts?.share.set(isOn)
     }
@@ -419,7 +427,7 @@ final class RoomMeeting: Sendable {
             guard let self, let room = state.withLock({ state in state.unstored.take() }) else { return }
             if let problem = claim(room) { return context.latch.end(.failed(problem)) }
             do {
-                try store.keep(room)
+                try store.keep(room, isProved: isProved)
             } catch {
                 context.say("Warning: The room can't be kept for the next time. \(error)")
             }

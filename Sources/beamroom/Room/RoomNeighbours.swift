@@ -42,6 +42,8 @@ final class RoomNeighbours: Sendable {
         var isUsed = false
         /// This device shares by itself, as its options say.
         var sharesByItself = false
+        /// It may be another one than the person means: so every other one is offered.
+        var isProved = true
         /// Somebody else belongs or has belonged to it.
         var hasCompany = false
         /// What the person is asked about, and since when it would be better.
@@ -62,9 +64,14 @@ final class RoomNeighbours: Sendable {
         }
     }
 
-    func entered(_ room: String, wasMade: Bool, now: ContinuousClock.Instant = .now) {
-        state.withLock { ($0.room, $0.wasMade, $0.entered) = (room, wasMade, now) }
+    func entered(
+        _ room: String, wasMade: Bool, isProved: Bool = true, now: ContinuousClock.Instant = .now
+    ) {
+        state.withLock { ($0.room, $0.wasMade, $0.isProved, $0.entered) = (room, wasMade, isProved, now) }
     }
+
+    /// It is the one that the person means.
+    func noteProof() { state.withLock { $0.isProved = true } }
 
     /// Somebody shares or has written.
     func noteUse() { state.withLock { $0.isUsed = true } }
@@ -122,7 +129,7 @@ final class RoomNeighbours: Sendable {
                 }
                 guard let standing = other.standing else { return true }
                 // One that doesn't give way is offered to somebody who is alone, too.
-                return own.map { $0 < standing || $0.members == 1 } ?? false
+                return own.map { $0 < standing || $0.members == 1 || !state.isProved } ?? false
             }.max { one, other in
                 guard let first = one.standing, let second = other.standing else {
                     return one.standing == nil && other.standing != nil
@@ -144,7 +151,7 @@ final class RoomNeighbours: Sendable {
                 return state.isMoving ? .move(better) : nil
             }
             state.isMoving = false
-            guard time >= (isBeaten ? Self.patience : Self.longPatience) else { return nil }
+            guard time >= (isBeaten || !state.isProved ? Self.patience : Self.longPatience) else { return nil }
             guard state.offered?.standing?.mark != mark || state.offered == nil else {
                 // More have come, or its members have other addresses.
                 state.offered = better

@@ -122,6 +122,7 @@ final class RoomPeople: Sendable {
     /// Says who is here, a line each.
     func list() {
         for person in people { context.say("  “\(PeerText.name(person.name))”   \(state(of: person))") }
+        context.say("  The key of this device: \(own)")
     }
 
     private func state(of person: MeshPerson) -> String {
