@@ -22,7 +22,7 @@ def enter(peer, name="attacker", run=None):
     if message is None:
         raise Refused("no room")
     theirs = room.Greeting.read(message)
-    author = room.Author(peer.identity, theirs.room, run)
+    author = room.Author(peer.identity, theirs.room, peer.host_device, run)
     peer.send(room.greeting(theirs.room, author.run))
     return author
 
@@ -105,7 +105,7 @@ class OthersNames(Member):
                         # Each from another device, because those that were sent away are kept out for a minute.
                         with scene.peer(identity=f"liar-{attempt}") as peer:
                             author = enter(peer)
-                            forged = room.Author(stranger, author.room, author.run)
+                            forged = room.Author(stranger, author.room, author.keeper, author.run)
                             lie = room.entry(room.NOTE, b"I never said this")
                             if attempt == 0:
                                 peer.send(author.batch([lie], forged.point))
@@ -203,7 +203,7 @@ class FloodOfCaptions(AttackOnViewer):
             host.features = room.FEATURE
             host.greet(connection)
             host.admit(connection)
-            author = room.Author(host.identity, b"R" * 16)
+            author = room.Author(host.identity, b"R" * 16, host.identity.device)
             connection.send(room.greeting(author.room, author.run))
             begin = time.monotonic()
             number = 0
@@ -239,7 +239,7 @@ class ChangedEntries(AttackOnViewer):
             host.features = room.FEATURE
             host.greet(connection)
             host.admit(connection)
-            theirs = room.Author(author, b"R" * 16)
+            theirs = room.Author(author, b"R" * 16, host.identity.device)
             connection.send(room.greeting(theirs.room, 1))
             host.show(1, frames[0])
             honest = theirs.batch([room.entry(room.NOTE, b"I agree to this")])

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 GREETING, ENTRIES, ACKNOWLEDGED, PARTIAL, RECEIPTS, SLOWED = 0x40, 0x41, 0x42, 0x43, 0x44, 0x45
 CAPTION, NOTE, ALERT, MESSAGE, MEMBER = 1, 2, 3, 4, 7
 # The feature bit, of viewers and hosts.
-FEATURE = 4
+FEATURE = 1024
 
 
 def sha(data):
@@ -50,13 +50,17 @@ def caption(text):
 class Author:
     """Writes a log of its own."""
 
-    def __init__(self, identity, room, run=None):
-        self.key, self.room = identity.key, room
+    def __init__(self, identity, room, keeper, run=None):
+        """`keeper`: the device key of the host whose log it is."""
+        self.key, self.room, self.keeper, self.device = identity.key, room, keeper, identity.device
         self.run = int.from_bytes(os.urandom(8), "big") if run is None else run
         self.point = self.key.public_key().public_bytes(serialization.Encoding.X962,
                                                         serialization.PublicFormat.UncompressedPoint)
         self.number = 0
-        self.digest = sha(b"BeamRoom 2 log\0" + room + identity.device + struct.pack(">Q", self.run))
+        self.digest = sha(self.label("log") + self.device + struct.pack(">Q", self.run))
+
+    def label(self, what):
+        return b"BeamRoom 2 " + what.encode() + b" of a host\0" + self.room + self.keeper
 
     def sign(self, data):
         r, s = utils.decode_dss_signature(self.key.sign(data, ec.ECDSA(hashes.SHA256())))
@@ -70,12 +74,13 @@ class Author:
             self.digest = sha(self.digest + sha(content))
             self.number += 1
             items += b"\0\0" + struct.pack(">I", len(content)) + content
-        signature = self.sign(b"BeamRoom 2 entry\0" + self.digest + struct.pack(">I", self.number))
+        signature = self.sign(self.label("entry") + self.device + struct.pack(">Q", self.run) + self.digest
+                              + struct.pack(">I", self.number))
         return (bytes([ENTRIES, 1]) + (point or self.point) + struct.pack(">QIB", self.run, first, 0) + signature
                 + struct.pack(">H", len(entries)) + items)
 
     def partial(self, counter, text):
         body = struct.pack(">H", 0) + text
-        signed = b"BeamRoom 2 partial\0" + self.room + struct.pack(">QII", self.run, self.number, counter) + body
+        signed = self.label("partial") + struct.pack(">QII", self.run, self.number, counter) + body
         return (bytes([PARTIAL]) + self.point + struct.pack(">QII", self.run, self.number, counter) + self.sign(signed)
                 + body)

@@ -286,7 +286,7 @@ extension Mesh {
         }
         let author = RoomAuthor(device: device, run: partial.run)
         guard author != own, partials.isNew(partial.counter, of: author) else { return }
-        guard partial.isSigned(room: log.room, configuration.signing) else {
+        guard partial.isSigned(in: log.scope, configuration.signing) else {
             return violated(index, "it passed on a caption whose signature is wrong", now: now)
         }
         links[index].entries.notePartial(of: author, counter: partial.counter)

@@ -382,7 +382,7 @@ struct Mesh: Sendable {
         links[index].hasGreeted = true
         let greeting = MeshMessage.Greeting(
             room: membership.room, age: age(now: now).inMilliseconds64, run: own.run,
-            completeSince: log.completeSince.inMilliseconds64, has: log.has, statements: membership.statements)
+            completeSince: log.completeSince.inMilliseconds64, has: log.kept, statements: membership.statements)
         send(.mesh(.greeting(greeting)), index, now: now)
         if links[index].isUp { cameUp(index, now: now) }
     }
@@ -404,10 +404,11 @@ struct Mesh: Sendable {
         case .mesh(.greeting(let greeting)):
             guard !links[index].entries.isGreeted else { return violated(index, "it greeted twice", now: now) }
             greeted(greeting, index, now: now)
+        case .mesh(.firstGreeting): close(links[index].id, .otherVersion, now: now)
         case .mesh(let message):
             guard links[index].entries.isGreeted else { return violated(index, "it didn't greet first", now: now) }
             switch message {
-            case .greeting, .alive: break
+            case .greeting, .firstGreeting, .alive, .held, .forked: break
             case .toHost, .toViewer: outputs.append(.carried(id, message))
             case .code, .errand, .question:
                 // Too many are left out, and the link stays: they may be other members', passed on, or caused by peers at
@@ -455,7 +456,7 @@ struct Mesh: Sendable {
         links[index].run = greeting.run
         links[index].entries.isGreeted = true
         links[index].entries.cursor = log.start
-        links[index].entries.sent = greeting.has
+        links[index].entries.sent = greeting.has.mapValues(\.last)
         log.presentAuthors.insert(RoomAuthor(device: device, run: greeting.run))
         if links[index].hasGreeted { cameUp(index, now: now) } else { greet(index, now: now) }
     }
@@ -471,7 +472,7 @@ struct Mesh: Sendable {
             return false
         }
         began = now - .milliseconds(Int64(clamping: min(greeting.age, Self.longestAge)))
-        history = greeting.has
+        history = greeting.has.mapValues(\.last)
         entrance = nil
         begin(membership, now: now)
         return true

@@ -11,6 +11,8 @@ public enum MeshRefusal: Error, Hashable, Sendable {
     case noRoom
     case notAMember
     case otherRoom
+    /// The peer's version can't meet this one in a room.
+    case otherVersion
     /// As many are here as a room takes.
     case full
     /// The room's membership has changed so often that it takes no further change.

@@ -6,14 +6,16 @@ enum MeshMessage: Hashable, Sendable {
     /// The first message from either side, once it knows that the other one belongs to the room.
     struct Greeting: Hashable, Sendable {
         var room: [UInt8]
+        /// Bits for later versions; 0 at present.
+        var features: UInt32 = 0
         /// Milliseconds since the room began.
         var age: UInt64
         /// Of the sender's own log.
         var run: UInt64
         /// Entries before this time (milliseconds since the room began) were dropped; 0: none was.
         var completeSince: UInt64
-        /// The newest entry of each author that the sender has.
-        var has: [RoomAuthor: UInt32]
+        /// The entries of each author that the sender has and passes on.
+        var has: [RoomAuthor: KeptEntries]
         /// Who belongs to the room, by what the sender knows.
         var statements: [MembershipStatement]
     }
@@ -30,6 +32,30 @@ enum MeshMessage: Hashable, Sendable {
     case code(RoomCode)
     case errand(CodeErrand)
     case question(QuestionErrand)
+    /// Entries weren't taken for now. At most `RoomLimits.batchAuthors` at once, each author once.
+    case held([HeldAuthor])
+    /// An author has told different members different things.
+    case forked(ForkProof)
+    /// The peer's version can't meet this one in a room.
+    case firstGreeting
+
+    /// Of one author: what somebody has, and passes on.
+    struct KeptEntries: Hashable, Sendable {
+        /// The numbers of the first and the last kept entry; the first isn't 0, and not after the last.
+        var first: UInt32
+        var last: UInt32
+        /// The first 8 bytes of the chain's digest after the last one: two who have as many and differ exchange their last
+        /// ones again.
+        var digest: UInt64
+    }
+
+    /// An author whose entries weren't taken for now: those after `after` are to be sent again, not before so many
+    /// milliseconds have passed. Nobody is to blame.
+    struct HeldAuthor: Hashable, Sendable {
+        var author: RoomAuthor
+        var after: UInt32
+        var milliseconds: UInt32
+    }
 
     /// A message of the dialog of a viewer with a host, on the link of two members: what they say on a connection of their
     /// own outside rooms.
@@ -58,6 +84,9 @@ extension MeshMessage {
         case .code: .meshCode
         case .errand: .meshErrand
         case .question: .meshQuestion
+        case .held: .meshHeld
+        case .forked: .meshForked
+        case .firstGreeting: .meshFirstGreeting
         }
     }
 
@@ -67,16 +96,26 @@ extension MeshMessage {
         switch self {
         case .greeting(let greeting):
             bytes += greeting.room
+            bytes.append(bigEndian: greeting.features)
             bytes.append(bigEndian: greeting.age)
             bytes.append(bigEndian: greeting.run)
             bytes.append(bigEndian: greeting.completeSince)
-            bytes.append(greeting.has)
+            Self.write(greeting.has, to: &bytes)
             Self.write(greeting.statements, to: &bytes)
         case .statements(let statements): Self.write(statements, to: &bytes)
         case .statuses(let statuses):
             bytes.append(UInt8(clamping: statuses.count))
             for status in statuses { bytes += status.bytes }
-        case .alive: break
+        case .alive, .firstGreeting: break
+        case .held(let authors):
+            bytes.append(UInt8(clamping: authors.count))
+            for held in authors {
+                bytes += held.author.device.bytes
+                bytes.append(bigEndian: held.author.run)
+                bytes.append(bigEndian: held.after)
+                bytes.append(bigEndian: held.milliseconds)
+            }
+        case .forked(let proof): bytes += proof.bytes
         case .code(let code): Self.write(code, to: &bytes)
         case .errand(let errand): Self.write(errand, to: &bytes)
         case .question(let errand): Self.write(errand, to: &bytes)
@@ -86,6 +125,17 @@ extension MeshMessage {
             bytes += carried.message
         }
         return bytes
+    }
+
+    private static func write(_ has: [RoomAuthor: KeptEntries], to bytes: inout [UInt8]) {
+        bytes.append(bigEndian: UInt16(clamping: has.count))
+        for (author, kept) in has {
+            bytes += author.device.bytes
+            bytes.append(bigEndian: author.run)
+            bytes.append(bigEndian: kept.first)
+            bytes.append(bigEndian: kept.last)
+            bytes.append(bigEndian: kept.digest)
+        }
     }
 
     private static func write(_ statements: [MembershipStatement], to bytes: inout [UInt8]) {
@@ -100,9 +150,12 @@ extension MeshMessage {
         case .meshGreeting:
             self = .greeting(
                 Greeting(
-                    room: try reader.raw(RoomMessage.idLength), age: try reader.integer(), run: try reader.integer(),
-                    completeSince: try reader.integer(), has: try reader.numbers(),
-                    statements: try reader.statements()))
+                    room: try reader.raw(RoomMessage.idLength), features: try reader.integer(),
+                    age: try reader.integer(), run: try reader.integer(), completeSince: try reader.integer(),
+                    has: try reader.kept(kind), statements: try reader.statements()))
+        case .meshFirstGreeting: self = .firstGreeting
+        case .meshHeld: self = .held(try reader.held(kind))
+        case .meshForked: self = .forked(try reader.read("proof") { ForkProof(&$0) })
         case .meshStatements: self = .statements(try reader.statements())
         case .meshStatuses:
             let count: UInt8 = try reader.integer()
@@ -125,6 +178,37 @@ extension RoomReader {
     fileprivate mutating func carried() throws(SecureMessageError) -> MeshMessage.Carried {
         MeshMessage.Carried(
             source: try device(), dialog: try integer(), message: try rest(MeshMessage.Carried.longest))
+    }
+
+    /// What somebody has of each author.
+    fileprivate mutating func kept(
+        _ kind: SecureMessage.Kind
+    ) throws(SecureMessageError) -> [RoomAuthor: MeshMessage.KeptEntries] {
+        let count: UInt16 = try integer()
+        guard count <= RoomLimits.authors else { throw .value(kind: kind.rawValue, field: "number of authors") }
+        var kept: [RoomAuthor: MeshMessage.KeptEntries] = [:]
+        for _ in 0..<count {
+            let author = RoomAuthor(device: try device(), run: try integer())
+            let (first, last): (UInt32, UInt32) = (try integer(), try integer())
+            guard first > 0, first <= last else { throw .value(kind: kind.rawValue, field: "number") }
+            kept[author] = MeshMessage.KeptEntries(first: first, last: last, digest: try integer())
+        }
+        return kept
+    }
+
+    fileprivate mutating func held(
+        _ kind: SecureMessage.Kind
+    ) throws(SecureMessageError) -> [MeshMessage.HeldAuthor] {
+        let count: UInt8 = try integer()
+        guard count <= RoomLimits.batchAuthors else { throw .value(kind: kind.rawValue, field: "number of authors") }
+        var held: [MeshMessage.HeldAuthor] = []
+        for _ in 0..<count {
+            held.append(
+                MeshMessage.HeldAuthor(
+                    author: RoomAuthor(device: try device(), run: try integer()), after: try integer(),
+                    milliseconds: try integer()))
+        }
+        return held
     }
 
     fileprivate mutating func statements() throws(SecureMessageError) -> [MembershipStatement] {

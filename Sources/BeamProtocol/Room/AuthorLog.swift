@@ -20,11 +20,11 @@ struct AuthorLog: Sendable {
     private var items: [Item?] = []
     private var head = 0
 
-    init(author: RoomAuthor, serial: UInt64, publicKey: [UInt8], room: [UInt8]) {
+    init(author: RoomAuthor, serial: UInt64, publicKey: [UInt8], scope: LogScope) {
         self.author = author
         self.serial = serial
         self.publicKey = publicKey
-        startDigest = EntryChain.start(room: room, author: author)
+        startDigest = EntryChain.start(scope, author: author)
     }
 
     /// The number of the newest entry; 0: none.
@@ -50,10 +50,10 @@ struct AuthorLog: Sendable {
         items[items.count - 1]?.signature = signature
     }
 
-    mutating func sign(_ number: UInt32, with signing: RoomSigning) -> [UInt8]? {
+    mutating func sign(_ number: UInt32, in scope: LogScope, with signing: RoomSigning) -> [UInt8]? {
         guard let item = self[number] else { return nil }
         if let signature = item.signature { return signature }
-        let signature = signing.sign(EntryChain.signed(item.digest, number: number))
+        let signature = signing.sign(EntryChain.signed(item.digest, number: number, of: author, in: scope))
         items[head + Int(clamping: number - first)]?.signature = signature
         return signature
     }

@@ -24,7 +24,7 @@ struct RoomPartials: Sendable {
         ownCounter += 1
         isSpeaking = !text.isEmpty
         let partial = RoomMessage.Partial(
-            body, after: log.last(of: own), counter: ownCounter, run: own.run, room: log.room, signing: signing)
+            body, after: log.last(of: own), counter: ownCounter, run: own.run, scope: log.scope, signing: signing)
         _ = hold(partial, of: own)
         return true
     }
@@ -92,7 +92,7 @@ extension Room {
         }
         let author = RoomAuthor(device: device, run: partial.run)
         guard author != own, partials.isNew(partial.counter, of: author) else { return }
-        guard partial.isSigned(room: log.room, configuration.signing) else {
+        guard partial.isSigned(in: log.scope, configuration.signing) else {
             return violated(members[index].id, "it sent a caption whose signature is wrong")
         }
         if let silenced = partials.hold(partial, of: author)?.device {

@@ -84,7 +84,7 @@ struct Room: Sendable {
         own = RoomAuthor(device: configuration.own, run: random.next())
         let id = (0..<2).flatMap { _ in withUnsafeBytes(of: random.next() as UInt64) { Array($0) } }
         self.random = random
-        log = RoomLog(room: id, signing: configuration.signing)
+        log = RoomLog(room: id, keeper: configuration.own, signing: configuration.signing)
         log.presentAuthors = [own]
         isInRoom = configuration.role == .keeper
         takesNotes = configuration.takesNotes
@@ -216,7 +216,7 @@ struct Room: Sendable {
         if isKeeper {
             guard greeting.room == log.room else { return violated(members[index].id, "it greeted another room") }
         } else {
-            enter(greeting, now: now)
+            enter(greeting, of: members[index].device, now: now)
             greet(index, now: now)
             let keeper = RoomAuthor(device: members[index].device, run: greeting.run)
             awaited = (keeper, greeting.has[keeper] ?? 0)
@@ -243,7 +243,7 @@ struct Room: Sendable {
     }
 
     /// A guest enters the keeper's room: the one that it was in, or another one.
-    private mutating func enter(_ greeting: RoomMessage.Greeting, now: MediaTime) {
+    private mutating func enter(_ greeting: RoomMessage.Greeting, of keeper: DeviceKey, now: MediaTime) {
         let age = Duration.milliseconds(Int64(clamping: min(greeting.age, Self.longestAge)))
         takesNotes = greeting.flags.contains(.takesNotes)
         if isInRoom, greeting.room == log.room { return }
@@ -252,7 +252,7 @@ struct Room: Sendable {
             if let id = unsettled[number] { outputs.append(.event(.undelivered(id: id, reason: .unconfirmed))) }
         }
         unsettled.removeAll()
-        log = RoomLog(room: greeting.room, signing: configuration.signing)
+        log = RoomLog(room: greeting.room, keeper: keeper, signing: configuration.signing)
         own.run = random.next()
         log.presentAuthors = [own]
         lastSent = 0

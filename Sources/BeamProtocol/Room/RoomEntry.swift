@@ -97,8 +97,8 @@ enum EntryChain {
     static let length = 32
 
     /// Before the first entry. It binds the chain to its room and its author.
-    static func start(room: [UInt8], author: RoomAuthor) -> [UInt8] {
-        var bytes = Array("BeamRoom 2 log".utf8) + [0] + room + author.device.bytes
+    static func start(_ scope: LogScope, author: RoomAuthor) -> [UInt8] {
+        var bytes = scope.label("log") + author.device.bytes
         bytes.append(bigEndian: author.run)
         return Array(SHA256.hash(data: bytes))
     }
@@ -107,9 +107,15 @@ enum EntryChain {
         Array(SHA256.hash(data: before + entry.digest))
     }
 
-    /// What is signed to vouch for everything up to the entry with this number.
-    static func signed(_ digest: [UInt8], number: UInt32) -> [UInt8] {
-        var bytes = Array("BeamRoom 2 entry".utf8) + [0] + digest
+    /// A digest's first 8 bytes: enough to notice that two differ, not to prove it.
+    static func mark(_ digest: [UInt8]) -> UInt64 { digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+
+    /// What is signed to vouch for everything up to the entry with this number. It names the room, the author and the run
+    /// itself, so that nobody can show what was written elsewhere as the other side of a fork.
+    static func signed(_ digest: [UInt8], number: UInt32, of author: RoomAuthor, in scope: LogScope) -> [UInt8] {
+        var bytes = scope.label("entry") + author.device.bytes
+        bytes.append(bigEndian: author.run)
+        bytes += digest
         bytes.append(bigEndian: number)
         return bytes
     }

@@ -49,7 +49,8 @@ struct RoomLog: Sendable {
         var newest: [(author: RoomAuthor, number: UInt32)]
     }
 
-    let room: [UInt8]
+    let scope: LogScope
+    var room: [UInt8] { scope.room }
     private let signing: RoomSigning
     private(set) var authors: [AuthorLog] = []
     private var indices: [RoomAuthor: Int] = [:]
@@ -67,8 +68,9 @@ struct RoomLog: Sendable {
     /// The time of the newest entry that was dropped: what is older isn't complete.
     private(set) var completeSince = Duration.zero
 
-    init(room: [UInt8], signing: RoomSigning) {
-        self.room = room
+    /// `keeper`: the host whose log it is; nil: it is that of a room of equals.
+    init(room: [UInt8], keeper: DeviceKey? = nil, signing: RoomSigning) {
+        scope = LogScope(room: room, keeper: keeper)
         self.signing = signing
     }
 
@@ -90,6 +92,17 @@ struct RoomLog: Sendable {
     /// The newest entry of each author.
     var has: [RoomAuthor: UInt32] {
         Dictionary(uniqueKeysWithValues: authors.filter { $0.last > 0 }.map { ($0.author, $0.last) })
+    }
+
+    /// The same, with what is kept of each.
+    var kept: [RoomAuthor: MeshMessage.KeptEntries] {
+        Dictionary(
+            uniqueKeysWithValues: authors.filter { $0.count > 0 }.map { log in
+                (
+                    log.author,
+                    MeshMessage.KeptEntries(first: log.first, last: log.last, digest: EntryChain.mark(log.lastDigest))
+                )
+            })
     }
 
     // MARK: Entries that are added
@@ -135,7 +148,7 @@ struct RoomLog: Sendable {
                 guard let start = section.startDigest else { throw .gap }
                 digests.append(start)
             } else {
-                digests.append(log?.lastDigest ?? EntryChain.start(room: room, author: author))
+                digests.append(log?.lastDigest ?? EntryChain.start(scope, author: author))
             }
         }
         var next = batch.sections.map(\.first)
@@ -150,7 +163,8 @@ struct RoomLog: Sendable {
             digests[section] = EntryChain.next(digests[section], item.entry)
         }
         for (place, section) in batch.sections.enumerated() where next[place] - 1 > last[place] {
-            let signed = EntryChain.signed(digests[place], number: next[place] - 1)
+            let signed = EntryChain.signed(
+                digests[place], number: next[place] - 1, of: senders[place], in: scope)
             guard signing.verify(section.signature, signed, section.publicKey) else { throw .signature }
         }
         return (senders, isNew)
@@ -225,7 +239,7 @@ struct RoomLog: Sendable {
 
     private mutating func indexOrNew(_ author: RoomAuthor, publicKey: [UInt8], age: Duration) -> Int? {
         if let index = indices[author] { return index }
-        let log = AuthorLog(author: author, serial: nextSerial, publicKey: publicKey, room: room)
+        let log = AuthorLog(author: author, serial: nextSerial, publicKey: publicKey, scope: scope)
         let index: Int
         if authors.count < RoomLimits.authors {
             index = authors.count
@@ -314,9 +328,10 @@ struct RoomLog: Sendable {
         var sections: [RoomMessage.Batch.Section] = []
         var newest: [(author: RoomAuthor, number: UInt32)] = []
         for (index, numbers) in zip(draft.authors, draft.numbers) {
-            guard let signature = authors[index].sign(numbers.upperBound, with: signing) else { return nil }
+            guard let signature = authors[index].sign(numbers.upperBound, in: scope, with: signing) else { return nil }
             let log = authors[index]
-            let isContinued = numbers.lowerBound <= (has[log.author] ?? 0) + 1
+            // Among equals it is always there: only with it a signature proves what its author has signed.
+            let isContinued = scope.keeper != nil && numbers.lowerBound <= (has[log.author] ?? 0) + 1
             newest.append((log.author, numbers.upperBound))
             sections.append(
                 RoomMessage.Batch.Section(

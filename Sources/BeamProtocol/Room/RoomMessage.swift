@@ -32,7 +32,8 @@ enum RoomMessage: Hashable, Sendable {
             var run: UInt64
             /// The number of the author's first entry in the batch.
             var first: UInt32
-            /// The chain's digest before that, if the sender doesn't have what is before; nil: it has.
+            /// The chain's digest before that. Among equals it is always there; in a host's log only if the sender doesn't
+            /// have what is before.
             var startDigest: [UInt8]?
             /// Of the author's last entry in the batch.
             var signature: [UInt8]
@@ -62,8 +63,10 @@ enum RoomMessage: Hashable, Sendable {
         var signature: [UInt8]
 
         /// What is signed.
-        static func signed(room: [UInt8], run: UInt64, after: UInt32, counter: UInt32, body: [UInt8]) -> [UInt8] {
-            var bytes = Array("BeamRoom 2 partial".utf8) + [0] + room
+        static func signed(
+            _ scope: LogScope, run: UInt64, after: UInt32, counter: UInt32, body: [UInt8]
+        ) -> [UInt8] {
+            var bytes = scope.label("partial")
             bytes.append(bigEndian: run)
             bytes.append(bigEndian: after)
             bytes.append(bigEndian: counter)
@@ -188,14 +191,14 @@ extension RoomMessage {
 
 extension RoomMessage.Partial {
     /// Signed by this device.
-    init(_ body: [UInt8], after: UInt32, counter: UInt32, run: UInt64, room: [UInt8], signing: RoomSigning) {
+    init(_ body: [UInt8], after: UInt32, counter: UInt32, run: UInt64, scope: LogScope, signing: RoomSigning) {
         self.init(
             publicKey: signing.publicKey, run: run, after: after, counter: counter, body: body,
-            signature: signing.sign(Self.signed(room: room, run: run, after: after, counter: counter, body: body)))
+            signature: signing.sign(Self.signed(scope, run: run, after: after, counter: counter, body: body)))
     }
 
-    func isSigned(room: [UInt8], _ signing: RoomSigning) -> Bool {
-        let signed = Self.signed(room: room, run: run, after: after, counter: counter, body: body)
+    func isSigned(in scope: LogScope, _ signing: RoomSigning) -> Bool {
+        let signed = Self.signed(scope, run: run, after: after, counter: counter, body: body)
         return signing.verify(signature, signed, publicKey)
     }
 

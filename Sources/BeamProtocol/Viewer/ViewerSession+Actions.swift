@@ -52,10 +52,10 @@ extension ViewerSession {
             send(.handshake(ControlMessage.Handshake(code: shownCode)))
             emit(.waitingForDecision(code: shownCode))
         case .pairing(let pairing):
-            var features: SecureMessage.Hello.Features = [.probes, .replacedCodes]
+            var features: SecureMessage.Hello.Features = [.probes, .replacedCodes, .equals]
             if configuration.decodesFullChroma { features.insert(.fullChroma) }
             if configuration.takesSound { features.insert(.sound) }
-            if room != nil { features.insert(.room) }
+            if room != nil { features.insert(.words) }
             let opening = pairing.opening(
                 instance: configuration.trust.instance, features: features, bounds: configuration.bounds)
             for message in opening { send(message) }

@@ -238,7 +238,7 @@ extension ViewerSession {
     static let keeper = RoomMemberID(0)
 
     private mutating func joinRoom(_ pairing: SecurePairing, now: MediaTime) {
-        guard pairing.features.contains(.room) else { return }
+        guard pairing.features.contains(.words) else { return }
         room?.metKeeper(Self.keeper, device: pairing.host, name: hostName, now: now)
     }
 

@@ -38,7 +38,9 @@ extension SecureMessage {
         case roomReceipts = 0x44
         case roomSlowed = 0x45
 
-        case meshGreeting = 0x48
+        case meshGreeting = 0x47
+        /// A greeting of a version that can't meet this one in a room.
+        case meshFirstGreeting = 0x48
         case meshStatements = 0x49
         case meshStatuses = 0x4A
         case meshAlive = 0x4B
@@ -47,6 +49,8 @@ extension SecureMessage {
         case meshCode = 0x4E
         case meshErrand = 0x4F
         case meshQuestion = 0x50
+        case meshHeld = 0x51
+        case meshForked = 0x52
     }
 }
 

@@ -15,14 +15,18 @@ enum SecureMessage: Hashable, Sendable {
             static let fullChroma = Features(rawValue: 1 << 0)
             /// It acknowledges probes of the path's MTU, and takes frames that are cut to shorter datagrams.
             static let probes = Features(rawValue: 1 << 1)
-            /// It takes part in the room's log.
-            static let room = Features(rawValue: 1 << 2)
+            /// It takes part in a log of the first form. Viewers before 2026-11-26 say only this; their words aren't taken.
+            static let firstWords = Features(rawValue: 1 << 2)
             /// It takes sound.
             static let sound = Features(rawValue: 1 << 4)
             /// It says how large pictures may be for it (`bounds`).
             static let bounds = Features(rawValue: 1 << 5)
             /// It proves its code against the host's code of a moment ago first, and takes `Refusal.replacedCode`.
             static let replacedCodes = Features(rawValue: 1 << 8)
+            /// It can enter a room of equals of the second form.
+            static let equals = Features(rawValue: 1 << 9)
+            /// It takes part in the host's log.
+            static let words = Features(rawValue: 1 << 10)
         }
 
         var version = Self.version
@@ -60,12 +64,16 @@ enum SecureMessage: Hashable, Sendable {
         /// Optional abilities of a host.
         struct Features: OptionSet, Hashable, Sendable {
             var rawValue: UInt32
-            /// It keeps a room: captions, notes, alerts, messages.
-            static let room = Features(rawValue: 1 << 2)
+            /// It keeps a log of the first form, as hosts before 2026-11-26 did.
+            static let firstWords = Features(rawValue: 1 << 2)
             /// It may send smaller pictures to a viewer that says in which size it shows them.
             static let shownSize = Features(rawValue: 1 << 3)
             /// It may send sound.
             static let sound = Features(rawValue: 1 << 4)
+            /// It is a member of a room of equals of the second form.
+            static let equals = Features(rawValue: 1 << 9)
+            /// It keeps a log: captions, notes, alerts, messages.
+            static let words = Features(rawValue: 1 << 10)
         }
 
         var version = Hello.version
@@ -107,6 +115,8 @@ enum SecureMessage: Hashable, Sendable {
         /// The person at the host has sent this device away; no code lets it in at present. Hosts before 2026-11-25 say
         /// `forgotten`, and older viewers read `other`.
         case sentAway = 9
+        /// The two versions of the program can't meet in a room. Older viewers read `other`.
+        case otherVersion = 10
     }
 
     case hello(Hello)
@@ -343,8 +353,8 @@ extension SecureMessage {
                 return
             }
             self = .room(message)
-        case .meshGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer, .meshCode,
-            .meshErrand, .meshQuestion:
+        case .meshGreeting, .meshFirstGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer, .meshCode,
+            .meshErrand, .meshQuestion, .meshHeld, .meshForked:
             guard let message = try MeshMessage(kind, fields.rest) else {
                 self = .unknown(number)
                 return

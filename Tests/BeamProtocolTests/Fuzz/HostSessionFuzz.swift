@@ -79,7 +79,7 @@ private struct HostFuzzRun {
     private mutating func admit(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
         session.handle(.connectionOpened(id, from: .v4(1)), now: now)
         session.handle(.connectionSecured(id, device), now: now)
-        let features: SecureMessage.Hello.Features = room == nil ? .fullChroma : [.fullChroma, .room]
+        let features: SecureMessage.Hello.Features = room == nil ? .fullChroma : [.fullChroma, .words]
         let hello = SecureMessage.Hello(
             features: features, instance: instance, name: "viewer", bounds: input.chance(64) ? bounds() : nil)
         for message in [SecureMessage.hello(hello), .join] {

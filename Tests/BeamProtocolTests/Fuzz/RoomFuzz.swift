@@ -26,9 +26,9 @@ struct RoomFuzz {
     /// Any message; `log` is what the receiver has.
     func message(_ input: inout FuzzInput, room: [UInt8], log: RoomLog) -> RoomMessage {
         switch input.choice(16) {
-        case 0...7: batch(&input, room: room, log: log)
+        case 0...7: batch(&input, log: log)
         case 8...10: .acknowledged(input.integer(near: 1))
-        case 11: partial(&input, room: room)
+        case 11: partial(&input, log.scope)
         case 12:
             .receipts(
                 (0..<input.choice(4)).map { _ in
@@ -38,7 +38,7 @@ struct RoomFuzz {
                 })
         case 13: .slowed(input.chance(128))
         case 14: greeting(&input, room: room, log: log)
-        default: batch(&input, room: room, log: log)
+        default: batch(&input, log: log)
         }
     }
 
@@ -49,7 +49,7 @@ struct RoomFuzz {
         return (signing, RoomAuthor(device: device, run: isOwn ? run : UInt64(input.choice(8))))
     }
 
-    private func batch(_ input: inout FuzzInput, room: [UInt8], log: RoomLog) -> RoomMessage {
+    private func batch(_ input: inout FuzzInput, log: RoomLog) -> RoomMessage {
         var batch = RoomMessage.Batch(sections: [], items: [])
         for _ in 0...(isKeeper ? input.choice(4) : 0) {
             let (signing, author) = author(&input)
@@ -57,8 +57,9 @@ struct RoomFuzz {
             guard !isKnown || input.chance(4) else { continue }
             let known = log.index(of: author).map { log.authors[$0] }
             var first = (known?.last ?? 0) &+ 1
-            var digest = known?.lastDigest ?? EntryChain.start(room: room, author: author)
-            var start: [UInt8]?
+            var digest = known?.lastDigest ?? EntryChain.start(log.scope, author: author)
+            // Among equals the digest before is always there.
+            var start: [UInt8]? = log.scope.keeper == nil ? digest : nil
             if input.chance(24) {
                 first = max(1, input.integer(near: first))
                 digest = input.filler(EntryChain.length)
@@ -71,7 +72,8 @@ struct RoomFuzz {
                 batch.items.append(
                     RoomMessage.Batch.Item(section: UInt8(clamping: batch.sections.count), entry: entry))
             }
-            var signature = signing.sign(EntryChain.signed(digest, number: first &+ count &- 1))
+            var signature = signing.sign(
+                EntryChain.signed(digest, number: first &+ count &- 1, of: author, in: log.scope))
             if input.chance(6) { signature = input.filler(RoomSigning.signatureLength) }
             batch.sections.append(
                 RoomMessage.Batch.Section(
@@ -97,7 +99,7 @@ struct RoomFuzz {
         return .whole(entry)
     }
 
-    private func partial(_ input: inout FuzzInput, room: [UInt8]) -> RoomMessage {
+    private func partial(_ input: inout FuzzInput, _ scope: LogScope) -> RoomMessage {
         let (signing, author) = author(&input)
         let body = input.chance(60) ? [] : RoomContent.caption(text: text(&input), speaker: nil).body
         let (after, counter): (UInt32, UInt32) = (input.integer(near: 0), input.integer(near: 1))
@@ -106,7 +108,7 @@ struct RoomFuzz {
                 publicKey: signing.publicKey, run: author.run, after: after, counter: counter, body: body,
                 signature: signing.sign(
                     RoomMessage.Partial.signed(
-                        room: room, run: author.run, after: after, counter: counter, body: body))))
+                        scope, run: author.run, after: after, counter: counter, body: body))))
     }
 
     /// What the program under test writes itself.

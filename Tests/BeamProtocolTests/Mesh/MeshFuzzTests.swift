@@ -177,8 +177,8 @@ private struct MeshFuzz {
     }
 
     private mutating func greeting() -> MeshMessage.Greeting {
-        var has: [RoomAuthor: UInt32] = [:]
-        for log in mesh.log.authors.prefix(input.choice(4)) { has[log.author] = input.integer(near: log.last) }
+        var has = mesh.log.kept.filter { _ in input.chance(60) }
+        for author in has.keys { has[author]?.last = max(1, input.integer(near: has[author]?.last ?? 1)) }
         var statements = mesh.membership?.statements ?? []
         if input.chance(60) { statements.append(statement()) }
         return MeshMessage.Greeting(

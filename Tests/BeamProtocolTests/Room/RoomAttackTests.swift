@@ -20,10 +20,10 @@ struct RoomAttackTests {
     ) -> RoomMessage {
         let (signing, device) = RoomSigning.simulated(number)
         let run = run ?? Self.run(room, of: number)
+        let author = RoomAuthor(device: device, run: run)
         var digest =
             start
-            ?? EntryChain.start(
-                room: room.keeper.log.room, author: RoomAuthor(device: device, run: run))
+            ?? EntryChain.start(room.keeper.log.scope, author: author)
         var items: [RoomMessage.Batch.Item] = []
         for text in texts {
             let entry = StoredEntry.whole(RoomEntry(kind: kind, milliseconds: 1, body: Array(text.utf8)))
@@ -31,7 +31,9 @@ struct RoomAttackTests {
             items.append(RoomMessage.Batch.Item(section: 0, entry: entry))
         }
         let signer = RoomSigning.simulated(signer ?? number).signing
-        let signature = signer.sign(EntryChain.signed(digest, number: first &+ UInt32(texts.count) &- 1))
+        let signature = signer.sign(
+            EntryChain.signed(
+                digest, number: first &+ UInt32(texts.count) &- 1, of: author, in: room.keeper.log.scope))
         return .batch(
             RoomMessage.Batch(
                 sections: [
@@ -177,15 +179,15 @@ struct RoomAttackTests {
         let (signing, device) = RoomSigning.simulated(1)
         let run = Self.run(room, of: 1)
         let entry = StoredEntry.whole(RoomEntry(kind: .note, milliseconds: .max, body: Array("late".utf8)))
-        let digest = EntryChain.next(
-            EntryChain.start(room: room.keeper.log.room, author: RoomAuthor(device: device, run: run)), entry)
+        let (scope, author) = (room.keeper.log.scope, RoomAuthor(device: device, run: run))
+        let digest = EntryChain.next(EntryChain.start(scope, author: author), entry)
         room.inject(
             .batch(
                 RoomMessage.Batch(
                     sections: [
                         RoomMessage.Batch.Section(
                             publicKey: signing.publicKey, run: run, first: 1, startDigest: nil,
-                            signature: signing.sign(EntryChain.signed(digest, number: 1)))
+                            signature: signing.sign(EntryChain.signed(digest, number: 1, of: author, in: scope)))
                     ], items: [RoomMessage.Batch.Item(section: 0, entry: entry)])), from: liar)
         room.run(for: .seconds(1))
         let line = RoomSimulation.lines(room.guests[other].events).last

@@ -50,13 +50,14 @@ struct RoomBoundsTests {
         let author = RoomAuthor(device: device, run: run)
         var digest =
             keeper.log.index(of: author).map { keeper.log.authors[$0].lastDigest }
-            ?? EntryChain.start(room: keeper.log.room, author: author)
+            ?? EntryChain.start(keeper.log.scope, author: author)
         let items = texts.map { text in
             let entry = StoredEntry.whole(RoomEntry(kind: .note, milliseconds: 1, body: Array(text.utf8)))
             digest = EntryChain.next(digest, entry)
             return RoomMessage.Batch.Item(section: 0, entry: entry)
         }
-        let signature = signing.sign(EntryChain.signed(digest, number: first + UInt32(texts.count) - 1))
+        let signature = signing.sign(
+            EntryChain.signed(digest, number: first + UInt32(texts.count) - 1, of: author, in: keeper.log.scope))
         let section = RoomMessage.Batch.Section(
             publicKey: signing.publicKey, run: run, first: first, startDigest: nil, signature: signature)
         return .batch(RoomMessage.Batch(sections: [section], items: items))

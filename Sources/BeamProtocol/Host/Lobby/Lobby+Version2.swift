@@ -78,7 +78,7 @@ extension Lobby {
 
     private var features: SecureMessage.Welcome.Features {
         var features: SecureMessage.Welcome.Features = .shownSize
-        if configuration.room != nil { features.insert(.room) }
+        if configuration.room != nil { features.insert(.words) }
         if configuration.hasSound { features.insert(.sound) }
         return features
     }
@@ -319,7 +319,7 @@ extension Lobby {
         members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
         members[index].bounds = dialog.bounds
         members[index].acknowledgesProbes = dialog.features.contains(.probes)
-        members[index].takesPartInRoom = dialog.features.contains(.room)
+        members[index].takesPartInRoom = dialog.features.contains(.words)
         members[index].takesSound = dialog.features.contains(.sound)
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: known != nil))

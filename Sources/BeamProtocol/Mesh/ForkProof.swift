@@ -1,0 +1,80 @@
+import BeamMedia
+
+/// The proof that an author has told different members different things: two of its signatures that can't both be of one
+/// log. Nobody else can make one, because what is signed names the room, the author and its run.
+///
+/// A signature vouches for all entries before its own: a chain of digests that leads to it shows what its author has signed
+/// for at each number on the way.
+struct ForkProof: Hashable, Sendable {
+    /// Of the author.
+    var publicKey: [UInt8]
+    var run: UInt64
+    /// At this number the author has signed for two digests.
+    var number: UInt32
+    /// The one that is signed there.
+    var digest: [UInt8]
+    var signature: [UInt8]
+    /// The other one, and the digests of the entries after it, up to one that is signed. None: the other one is.
+    var other: [UInt8]
+    var entries: [[UInt8]]
+    /// Of the last of those.
+    var otherSignature: [UInt8]
+
+    /// The author; nil: the proof is wrong. Two signatures are checked.
+    func author(in scope: LogScope, _ signing: RoomSigning) -> RoomAuthor? {
+        let (last, isTooMuch) = number.addingReportingOverflow(UInt32(clamping: entries.count))
+        guard let device = signing.device(publicKey), number > 0, !isTooMuch, digest != other else { return nil }
+        let author = RoomAuthor(device: device, run: run)
+        let end = entries.reduce(other) { EntryChain.next($0, .redacted(digest: $1)) }
+        let one = EntryChain.signed(digest, number: number, of: author, in: scope)
+        let two = EntryChain.signed(end, number: last, of: author, in: scope)
+        guard signing.verify(signature, one, publicKey), signing.verify(otherSignature, two, publicKey) else {
+            return nil
+        }
+        return author
+    }
+
+    /// As it is sent: 65 bytes public key, u64 run, u32 number, 32 bytes digest, 64 signature, 32 other digest, u16 count and
+    /// the entries' digests of 32 bytes, 64 signature.
+    var bytes: [UInt8] {
+        var bytes = publicKey
+        bytes.append(bigEndian: run)
+        bytes.append(bigEndian: number)
+        bytes += digest + signature + other
+        bytes.append(bigEndian: UInt16(clamping: entries.count))
+        for entry in entries { bytes += entry }
+        return bytes + otherSignature
+    }
+
+    /// Nil if the bytes aren't one. The signatures aren't checked.
+    init?(_ reader: inout BigEndianReader) {
+        guard let key = reader.bytes(RoomSigning.keyLength), let run: UInt64 = reader.integer(),
+            let number: UInt32 = reader.integer(), let digest = reader.bytes(EntryChain.length),
+            let signature = reader.bytes(RoomSigning.signatureLength), let other = reader.bytes(EntryChain.length),
+            let count: UInt16 = reader.integer(), count <= RoomLimits.batchEntries
+        else { return nil }
+        var entries: [[UInt8]] = []
+        for _ in 0..<count {
+            guard let entry = reader.bytes(EntryChain.length) else { return nil }
+            entries.append(Array(entry))
+        }
+        guard let otherSignature = reader.bytes(RoomSigning.signatureLength) else { return nil }
+        self.init(
+            publicKey: Array(key), run: run, number: number, digest: Array(digest), signature: Array(signature),
+            other: Array(other), entries: entries, otherSignature: Array(otherSignature))
+    }
+
+    init(
+        publicKey: [UInt8], run: UInt64, number: UInt32, digest: [UInt8], signature: [UInt8], other: [UInt8],
+        entries: [[UInt8]], otherSignature: [UInt8]
+    ) {
+        self.publicKey = publicKey
+        self.run = run
+        self.number = number
+        self.digest = digest
+        self.signature = signature
+        self.other = other
+        self.entries = entries
+        self.otherSignature = otherSignature
+    }
+}
