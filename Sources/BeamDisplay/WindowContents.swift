@@ -122,6 +122,8 @@ public enum TranscriptHeading: Hashable, Sendable {
     case nothingYet
     /// This host's version has no captions and notes.
     case notOffered
+    /// What was written before is still coming.
+    case arriving
     /// All of it, from the beginning.
     case complete
     /// What came before this time of the session is not there.

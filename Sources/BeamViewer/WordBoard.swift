@@ -55,8 +55,9 @@ struct WordBoard: Sendable {
         switch event {
         case .began(let since, let takesNotes):
             self = WordBoard(after: self)
-            heading = since == .zero ? .complete : .since(since)
+            heading = since.map { $0 == .zero ? .complete : .since($0) } ?? .arriving
             self.takesNotes = takesNotes
+        case .history(let since): heading = since == .zero ? .complete : .since(since)
         case .lines(let lines):
             for line in lines { add(line, now: now) }
             if let line = lines.last(where: \.isKeepers) { tell(changes, host: line.name, now: now) }
@@ -64,6 +65,8 @@ struct WordBoard: Sendable {
         case .partial(let author, let name, let partial): speak(partial, by: author, called: name, now: now)
         case .unwritten(.note, let reason): say("The note wasn't sent: \(reason).", isWarning: true)
         case .slowed(true): say("Too much is written at once: the host takes it more slowly.", isWarning: true)
+        case .otherVersion(let name):
+            say("“\(PeerText.name(name))” has another version of BeamRoom: no captions and notes.", isWarning: true)
         case .catchingUp, .slowed, .unwritten, .message, .delivered, .undelivered: break
         }
     }

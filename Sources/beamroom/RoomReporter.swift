@@ -10,6 +10,7 @@ final class RoomReporter: Sendable {
         var alerts = WordLimit()
         var condition = ShareCondition()
         var slowings = WordLimit()
+        var versions = WordLimit()
     }
 
     /// Of what was in the room before this program entered it, notes that are older than this aren't printed.
@@ -39,9 +40,17 @@ final class RoomReporter: Sendable {
             events.write(
                 "room",
                 [
-                    "complete": .bool(since == .zero), "since": .rounded(since.inSeconds),
+                    "complete": since.map { .bool($0 == .zero) }, "since": since.map { .rounded($0.inSeconds) },
                     "notes": .bool(takesNotes),
                 ])
+        case .otherVersion(let name):
+            events.write("other-version", ["name": .string(name)])
+            guard state.withLock({ $0.versions.allows(at: .now) }) else { break }
+            say(
+                "“\(PeerText.name(name))” has a version of BeamRoom whose captions, notes and messages this one doesn't "
+                    + "exchange: install the same version on both.")
+        case .history(let since):
+            events.write("history", ["complete": .bool(since == .zero), "since": .rounded(since.inSeconds)])
         case .lines(let lines):
             for line in lines { report(line) }
             if let line = lines.last(where: \.isKeepers), !line.isOwn { tell(changes, host: line.name) }

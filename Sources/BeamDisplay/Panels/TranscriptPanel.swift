@@ -112,6 +112,7 @@ import CPango
         switch transcript.heading {
         case .nothingYet: "Nothing has been said yet."
         case .complete where transcript.numbers.isEmpty: "Nothing has been said yet."
+        case .arriving: "What was written before is still coming"
         case .notOffered: "This host sends no captions and notes."
         case .complete: "Complete, from the beginning of the session"
         case .since(let time): "From \(TranscriptRow.words(time)); what was before isn't kept"

@@ -42,8 +42,12 @@ extension HostSession {
     }
 
     private mutating func joinRoom(_ member: Member, now: MediaTime) {
-        guard member.takesPartInRoom, let device = member.peer.device else { return }
+        guard let device = member.peer.device else { return }
         let name = lobby.book.name(of: device) ?? PeerText.name(member.peer.name ?? PeerText.unnamed)
+        guard member.takesPartInRoom else {
+            if member.hasOtherWords, room != nil { emit(.room(.otherVersion(of: name))) }
+            return
+        }
         room?.joined(RoomMemberID(member.id), device: device, name: name, now: now)
         room?.connected(RoomMemberID(member.id), now: now)
     }

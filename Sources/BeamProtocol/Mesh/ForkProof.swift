@@ -46,24 +46,6 @@ struct ForkProof: Hashable, Sendable {
         return bytes + otherSignature
     }
 
-    /// Nil if the bytes aren't one. The signatures aren't checked.
-    init?(_ reader: inout BigEndianReader) {
-        guard let key = reader.bytes(RoomSigning.keyLength), let run: UInt64 = reader.integer(),
-            let number: UInt32 = reader.integer(), let digest = reader.bytes(EntryChain.length),
-            let signature = reader.bytes(RoomSigning.signatureLength), let other = reader.bytes(EntryChain.length),
-            let count: UInt16 = reader.integer(), count <= RoomLimits.batchEntries
-        else { return nil }
-        var entries: [[UInt8]] = []
-        for _ in 0..<count {
-            guard let entry = reader.bytes(EntryChain.length) else { return nil }
-            entries.append(Array(entry))
-        }
-        guard let otherSignature = reader.bytes(RoomSigning.signatureLength) else { return nil }
-        self.init(
-            publicKey: Array(key), run: run, number: number, digest: Array(digest), signature: Array(signature),
-            other: Array(other), entries: entries, otherSignature: Array(otherSignature))
-    }
-
     init(
         publicKey: [UInt8], run: UInt64, number: UInt32, digest: [UInt8], signature: [UInt8], other: [UInt8],
         entries: [[UInt8]], otherSignature: [UInt8]
@@ -76,5 +58,20 @@ struct ForkProof: Hashable, Sendable {
         self.other = other
         self.entries = entries
         self.otherSignature = otherSignature
+    }
+}
+
+extension RoomReader {
+    /// The signatures aren't checked.
+    mutating func proof(_ kind: SecureMessage.Kind) throws(SecureMessageError) -> ForkProof {
+        var proof = ForkProof(
+            publicKey: try raw(RoomSigning.keyLength), run: try integer(), number: try integer(),
+            digest: try raw(EntryChain.length), signature: try raw(RoomSigning.signatureLength),
+            other: try raw(EntryChain.length), entries: [], otherSignature: [])
+        let count: UInt16 = try integer()
+        guard count <= RoomLimits.batchEntries else { throw .value(kind: kind.rawValue, field: "number of entries") }
+        for _ in 0..<count { proof.entries.append(try raw(EntryChain.length)) }
+        proof.otherSignature = try raw(RoomSigning.signatureLength)
+        return proof
     }
 }

@@ -5,70 +5,102 @@ extension Mesh {
     // MARK: Entries that come
 
     mutating func take(_ batch: RoomMessage.Batch, from index: Int, now: MediaTime) {
-        guard let membership else { return }
-        let (id, device) = (links[index].id, links[index].device)
-        let cost = batch.items.reduce(0) { $0 + $1.entry.cost }
-        let known = Self.known(batch, by: membership, configuration.signing)
-        var due = now
+        guard membership != nil else { return }
+        let (id, link) = (links[index].id, links[index])
+        let (findings, verdicts): ([RoomLog.Finding], [Verdict])
         do throws(RoomLog.Rejection) {
-            if let known {
-                let count = log.end
-                let (authors, arrivals) = try log.take(
-                    known, age: age(now: now), isAuthor: { _ in true }, keeps: { _ in true })
-                note(known, of: authors, index)
-                // What it has written itself, and what nobody needs: the rest is others'.
-                let own = arrivals.count { $0.author.device == device }
-                let again = max(0, batch.items.count - (log.end - count))
-                due = charge(device, entries: own + again, bytes: own + again > 0 ? cost : 0, now: now)
-                forgetDropped()
-                tell(arrivals, now: now)
+            findings = try log.inspect(batch)
+            for (finding, section) in zip(findings, batch.sections) where isNewLateStart(finding, now: now) {
+                guard log.isSigned(section, finding) else { throw .signature }
+                lateStarts[finding.author] = now
             }
-        } catch .gap {
-            // One of the two has dropped what the other thinks it has: a new greeting tells what is there.
-            return close(id, .silent, now: now)
+            verdicts = findings.map { verdict($0, link, now: now) }
+            // Nothing changes before everything was checked. A member checks what it passes on.
+            for (place, section) in batch.sections.enumerated() {
+                switch verdicts[place] {
+                case .taken, .forked, .own:
+                    guard log.isSigned(section, findings[place]) else { throw .signature }
+                case .unwanted, .known, .held: break
+                }
+            }
         } catch {
             return violated(index, "it sent \(error)", now: now)
         }
+        let due = charge(findings, verdicts, index, now: now)
+        for (place, section) in batch.sections.enumerated() {
+            guard case .forked(let number) = verdicts[place],
+                let proof = log.proof(section, batch, place, findings[place], at: number)
+            else { continue }
+            adopt(proof, of: findings[place].author)
+        }
+        let isTaken = verdicts.map { $0 == .taken }
+        if isTaken.contains(true) {
+            for place in findings.indices where isTaken[place] {
+                noteBeginning(findings[place], batch, place, now: now)
+            }
+            let taken = zip(findings, isTaken).filter(\.1).map(\.0)
+            do throws(RoomLog.Rejection) {
+                let arrivals = try log.take(batch.only(isTaken), taken, age: age(now: now))
+                forgetDropped()
+                tell(arrivals, now: now)
+            } catch {
+                return violated(index, "it sent \(error)", now: now)
+            }
+        }
+        note(findings, verdicts, index, now: now)
         guard let index = self.index(of: id) else { return }
+        let cost = findings.reduce(0) { $0 + $1.cost }
         guard links[index].entries.took(cost, heldUntil: due) else {
             return violated(
                 index, "it sent more than \(RoomLimits.window) bytes without waiting for an answer", now: now)
         }
     }
 
-    /// The part of a batch whose authors have been members; nil if there is none. Who passes on what others wrote may know
-    /// of members that aren't known here.
-    private static func known(
-        _ batch: RoomMessage.Batch, by membership: Membership, _ signing: RoomSigning
-    ) -> RoomMessage.Batch? {
-        let isKnown = batch.sections.map { section in
-            signing.device(section.publicKey).map { membership.everybody[$0] != nil } ?? false
+    /// A log that begins late is believed: what was before is missing.
+    private mutating func noteBeginning(
+        _ finding: RoomLog.Finding, _ batch: RoomMessage.Batch, _ place: Int, now: MediaTime
+    ) {
+        guard finding.relation == .late else { return }
+        lateStarts[finding.author] = nil
+        catchUp.missingUntil = max(catchUp.missingUntil, .milliseconds(1), log.completeSince)
+        if case .whole(let entry) = batch.items.first(where: { Int($0.section) == place })?.entry {
+            catchUp.missingUntil = max(catchUp.missingUntil, min(entry.time, age(now: now)))
         }
-        if !isKnown.contains(false) { return batch }
-        var places = [UInt8](repeating: 0, count: isKnown.count)
-        var next: UInt8 = 0
-        for (place, isKnown) in isKnown.enumerated() where isKnown {
-            places[place] = next
-            next += 1
+        catchUp.isDirty = true
+    }
+
+    /// The sender pays for what it has written itself, and for what it sends again; the author for the rest. Returns until
+    /// when the sender has to wait.
+    private mutating func charge(
+        _ findings: [RoomLog.Finding], _ verdicts: [Verdict], _ index: Int, now: MediaTime
+    ) -> MediaTime {
+        let (link, device) = (links[index], links[index].device)
+        var (entries, bytes) = (0, 0)
+        for (finding, verdict) in zip(findings, verdicts) {
+            if verdict == .taken { charge(finding, link, now: now) }
+            guard verdict == .taken || verdict == .known else { continue }
+            let isOwn = finding.author.device == device
+            let again = links[index].entries.exchange.arrived(finding.author, finding.numbers, now: now)
+            let count = isOwn ? finding.digests.count - 1 : again
+            entries += count
+            if count > 0 { bytes += finding.cost }
         }
-        guard next > 0 else { return nil }
-        return RoomMessage.Batch(
-            sections: zip(batch.sections, isKnown).filter(\.1).map(\.0),
-            items: batch.items.filter { isKnown[Int($0.section)] }.map {
-                RoomMessage.Batch.Item(section: places[Int($0.section)], entry: $0.entry)
-            })
+        return charge(device, entries: entries, bytes: bytes, now: now)
     }
 
     /// The sender has what it sent, and perhaps not what is known here besides.
-    ///
-    /// - Parameter authors: of the batch's sections.
-    private mutating func note(_ batch: RoomMessage.Batch, of authors: [RoomAuthor], _ index: Int) {
-        var counts = [UInt32](repeating: 0, count: authors.count)
-        for item in batch.items { counts[Int(item.section)] += 1 }
-        for (place, author) in authors.enumerated() where counts[place] > 0 {
-            let last = batch.sections[place].first + (counts[place] - 1)
-            links[index].entries.sent[author] = max(links[index].entries.sent[author] ?? 0, last)
+    private mutating func note(
+        _ findings: [RoomLog.Finding], _ verdicts: [Verdict], _ index: Int, now: MediaTime
+    ) {
+        var held: [(RoomAuthor, Duration)] = []
+        for (finding, verdict) in zip(findings, verdicts) {
+            if case .held(let pause) = verdict { held.append((finding.author, pause)) }
+            guard verdict == .taken || verdict == .known else { continue }
+            let sent = links[index].entries.sent[finding.author] ?? 0
+            links[index].entries.sent[finding.author] = max(sent, finding.numbers.upperBound)
+            noteServed(finding, index, now: now)
         }
+        hold(held, index, now: now)
     }
 
     private mutating func charge(_ device: DeviceKey, entries: Int, bytes: Int, now: MediaTime) -> MediaTime {
@@ -87,7 +119,7 @@ extension Mesh {
 
     /// Sends what is due on a link. Returns when there is something to do for it again.
     mutating func serve(_ index: Int, now: MediaTime) -> MediaTime {
-        var next = sendStatuses(index, now: now)
+        var next = min(sendStatuses(index, now: now), sendForks(index, now: now), endHolds(index, now: now))
         if let time = links[index].entries.patience {
             guard time > now else {
                 violated(index, "it doesn't confirm what it is sent", now: now)
@@ -100,8 +132,10 @@ extension Mesh {
                 next = min(next, time)
                 break
             }
+            let (holds, forks) = (links[index].entries.exchange.holds, forks)
             let found = log.batch(
-                from: links[index].entries.cursor, has: links[index].entries.sent, isFor: { _, _, _ in true })
+                from: links[index].entries.cursor, has: links[index].entries.sent,
+                leavesOut: { holds[$0] != nil || forks.isFrozen($0) }, isFor: { _, _, _ in true })
             links[index].entries.cursor = found.next
             guard let outgoing = found.outgoing else { continue }
             links[index].entries.sent(outgoing, now: now)
@@ -219,7 +253,8 @@ extension Mesh {
             if case .message(let id, let json) = content {
                 noteMessage(arrival.author, now: now)
                 let isForAll = arrival.entry.recipient == nil
-                guard isNew, arrival.author != own else { continue }
+                // Nobody honest writes a message for one member that all can read.
+                guard isNew, arrival.author != own, isForAll || arrival.entry.recipient == own.device else { continue }
                 outputs.append(
                     .event(
                         .message(
@@ -285,7 +320,7 @@ extension Mesh {
             return
         }
         let author = RoomAuthor(device: device, run: partial.run)
-        guard author != own, partials.isNew(partial.counter, of: author) else { return }
+        guard author != own, !forks.isFrozen(author), partials.isNew(partial.counter, of: author) else { return }
         guard partial.isSigned(in: log.scope, configuration.signing) else {
             return violated(index, "it passed on a caption whose signature is wrong", now: now)
         }

@@ -80,7 +80,13 @@ struct Mesh: Sendable {
     /// Who is here, this device included, in the order of stays; and the number of links to each.
     var present: [Membership.Person] = []
     var hops: [DeviceKey: Int] = [:]
+    /// How much each device has sent that costs this one, and how much it has written, whoever has brought it.
     var rates: [DeviceKey: AuthorRate] = [:]
+    var budgets: [DeviceKey: AuthorRate] = [:]
+    var forks = ForkKeeping()
+    /// Logs that begin late, and since when that is known.
+    var lateStarts: [RoomAuthor: MediaTime] = [:]
+    var catchUp = CatchUp()
     var partials = RoomPartials()
     /// What was written before this device came: its messages aren't for it.
     var history: [RoomAuthor: UInt32] = [:]
@@ -171,6 +177,7 @@ struct Mesh: Sendable {
         log.presentAuthors = [own]
         outputs.append(.event(.entered(room: membership.roomName)))
         if configuration.asksPerson { ownStatus.flags.insert(.asksPerson) }
+        catchUpBegan(isNew: isNew, now: now)
         membershipChanged(now: now)
         codeBegan(isNew: isNew, now: now)
     }
@@ -267,6 +274,7 @@ struct Mesh: Sendable {
             dials[person.device] = Dial(next: isCaller ? now : now + MeshLimits.dialGrace)
         }
         ownStatus.isDirty = true
+        catchUp.isDirty = true
         keepsakes += 1
         updatePresence(now: now)
         codeMembershipChanged(now: now)
@@ -324,6 +332,7 @@ struct Mesh: Sendable {
     mutating func closed(_ id: MeshLinkID, now: MediaTime) {
         guard let index = index(of: id) else { return }
         let link = links.remove(at: index)
+        noteLost(link)
         schedule(link.device, now: now)
         ownStatus.isDirty = true
         updatePresence(now: now)
@@ -382,7 +391,8 @@ struct Mesh: Sendable {
         links[index].hasGreeted = true
         let greeting = MeshMessage.Greeting(
             room: membership.room, age: age(now: now).inMilliseconds64, run: own.run,
-            completeSince: log.completeSince.inMilliseconds64, has: log.kept, statements: membership.statements)
+            completeSince: toldCompleteSince,
+            has: log.kept.filter { !forks.isFrozen($0.key) }, statements: membership.statements)
         send(.mesh(.greeting(greeting)), index, now: now)
         if links[index].isUp { cameUp(index, now: now) }
     }
@@ -404,11 +414,15 @@ struct Mesh: Sendable {
         case .mesh(.greeting(let greeting)):
             guard !links[index].entries.isGreeted else { return violated(index, "it greeted twice", now: now) }
             greeted(greeting, index, now: now)
-        case .mesh(.firstGreeting): close(links[index].id, .otherVersion, now: now)
+        case .mesh(.firstGreeting):
+            outputs.append(.event(.otherVersion(links[index].device)))
+            close(links[index].id, .otherVersion, now: now)
         case .mesh(let message):
             guard links[index].entries.isGreeted else { return violated(index, "it didn't greet first", now: now) }
             switch message {
-            case .greeting, .firstGreeting, .alive, .held, .forked: break
+            case .greeting, .firstGreeting, .alive: break
+            case .held(let held): take(held, from: index, now: now)
+            case .forked(let proof): take(proof, from: index, now: now)
             case .toHost, .toViewer: outputs.append(.carried(id, message))
             case .code, .errand, .question:
                 // Too many are left out, and the link stays: they may be other members', passed on, or caused by peers at
@@ -457,6 +471,8 @@ struct Mesh: Sendable {
         links[index].entries.isGreeted = true
         links[index].entries.cursor = log.start
         links[index].entries.sent = greeting.has.mapValues(\.last)
+        awaitHistory(greeting, index, now: now)
+        offerDiffering(greeting.has, index)
         log.presentAuthors.insert(RoomAuthor(device: device, run: greeting.run))
         if links[index].hasGreeted { cameUp(index, now: now) } else { greet(index, now: now) }
     }
@@ -502,7 +518,7 @@ struct Mesh: Sendable {
             next = min(next, dial.isUnderWay ? dial.next + MeshLimits.dialTimeout : dial.next)
         }
         if let time = staleness, time <= now { updatePresence(now: now) }
-        next = min(next, settleCode(now: now))
+        next = min(next, settleCode(now: now), settleHistory(now: now))
         settleQuestions(now: now)
         if membership != nil, ownStatus.due(now: now) <= now { publish(now: now) }
         guard !isEnded else { return }

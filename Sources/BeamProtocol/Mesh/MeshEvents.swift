@@ -45,6 +45,14 @@ public enum MeshEvent: Sendable, Equatable {
     case code(RoomCodeState)
     /// This device writes more than is taken; false: not any more.
     case slowed(Bool)
+    /// Everything that was written before this device entered has come, as far as anybody has it; since the room's beginning
+    /// nothing is missing of what was written after this time. Comes again when that changes. Zero: nothing is missing.
+    case history(completeSince: Duration)
+    /// The member has told different members different things; they have its signatures. Nothing more of that run of its
+    /// program is taken.
+    case forked(DeviceKey, name: String)
+    /// A member's version of the program can't meet this one in a room.
+    case otherVersion(DeviceKey)
     /// A member breaks the rules: a part of a sentence.
     case violated(DeviceKey, what: String)
     case putOut(by: String)

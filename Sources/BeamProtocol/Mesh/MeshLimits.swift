@@ -41,6 +41,26 @@ public enum MeshLimits {
     /// A member that appears again and again, or at ever other addresses, is dialled sooner than these pauses say only
     /// once in this time.
     static let appearancePause = Duration.seconds(2)
+    /// What a device may write at once in the long run, whoever brings it: its share of a log that all write.
+    static let authorBurst = RoomLimits.entries / members
+    /// How long entries that weren't taken wait before they are sent again: those of a device that has written too much, and
+    /// those that begin late. What each costs the peer is bounded by the least time, and the wait by the longest.
+    static let budgetHold = Duration.seconds(2)
+    static let lateHold = Duration.milliseconds(500)
+    static let shortestHold = Duration.milliseconds(250)
+    static let longestHold = Duration.seconds(10)
+    /// A newcomer waits so long for links to others before it believes that what is missing is nowhere.
+    static let entranceGrace = Duration.seconds(2)
+    /// So long for somebody who knows what is missing of the history.
+    static let untoldPatience = Duration.seconds(10)
+    /// Who said to have something and hasn't sent it for so long doesn't count any more.
+    static let offerPatience = Duration.seconds(3)
+    /// Logs of one device that are known to begin late and aren't believed yet.
+    static let lateStartsPerDevice = 8
+    /// However much else comes meanwhile.
+    static let longestLateness = Duration.seconds(60)
+    /// After entering: history isn't slowed.
+    static let catchUpTime = Duration.seconds(30)
     /// A dial that the network hasn't answered by then has failed.
     static let dialTimeout = Duration.seconds(6)
     /// The member with the higher key waits so long for the other one to dial.

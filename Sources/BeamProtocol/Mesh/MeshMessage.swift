@@ -12,8 +12,10 @@ enum MeshMessage: Hashable, Sendable {
         var age: UInt64
         /// Of the sender's own log.
         var run: UInt64
-        /// Entries before this time (milliseconds since the room began) were dropped; 0: none was.
+        /// Something is missing of what was written before this time (milliseconds since the room began); 0: nothing is;
+        /// `unknown`: the sender doesn't know yet.
         var completeSince: UInt64
+        static let unknown = UInt64.max
         /// The entries of each author that the sender has and passes on.
         var has: [RoomAuthor: KeptEntries]
         /// Who belongs to the room, by what the sender knows.
@@ -155,7 +157,7 @@ extension MeshMessage {
                     has: try reader.kept(kind), statements: try reader.statements()))
         case .meshFirstGreeting: self = .firstGreeting
         case .meshHeld: self = .held(try reader.held(kind))
-        case .meshForked: self = .forked(try reader.read("proof") { ForkProof(&$0) })
+        case .meshForked: self = .forked(try reader.proof(kind))
         case .meshStatements: self = .statements(try reader.statements())
         case .meshStatuses:
             let count: UInt8 = try reader.integer()

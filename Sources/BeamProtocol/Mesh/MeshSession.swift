@@ -292,7 +292,8 @@ extension MeshEvent {
     /// The same as an event of a room that a host keeps, if it is about words.
     public var roomEvent: RoomEvent? {
         switch self {
-        case .entered: .began(completeSince: .zero, takesNotes: true)
+        case .entered: .began(completeSince: nil, takesNotes: true)
+        case .history(let since): .history(completeSince: since)
         case .lines(let lines): .lines(lines)
         case .partial(let author, let name, let partial): .partial(author: author, name: name, partial)
         case .message(let message): .message(message)
@@ -300,7 +301,7 @@ extension MeshEvent {
         case .undelivered(let id, let reason): .undelivered(id: id, reason: reason)
         case .unwritten(let content, let reason): .unwritten(content, reason: reason)
         case .slowed(let isSlowed): .slowed(isSlowed)
-        case .people, .code, .violated, .putOut, .full, .notResumed: nil
+        case .people, .code, .violated, .putOut, .full, .notResumed, .forked, .otherVersion: nil
         }
     }
 }

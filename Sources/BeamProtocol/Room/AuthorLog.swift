@@ -7,6 +7,10 @@ struct AuthorLog: Sendable {
         /// The author's signature of everything up to here; nil: only a later entry's is known, or, for own entries, it
         /// hasn't been needed yet.
         var signature: [UInt8]?
+        /// In the order of arrival.
+        var position: Int
+        /// When it was written. Not after it came.
+        var time: Duration
     }
 
     let author: RoomAuthor
@@ -17,6 +21,8 @@ struct AuthorLog: Sendable {
     private(set) var first: UInt32 = 1
     /// The chain's digest before that.
     private(set) var startDigest: [UInt8]
+    /// The author's signature of everything before the first kept entry, if it was known.
+    private(set) var startSignature: [UInt8]?
     private var items: [Item?] = []
     private var head = 0
 
@@ -40,8 +46,26 @@ struct AuthorLog: Sendable {
     /// The chain's digest before that entry; nil if it isn't known.
     func digest(before number: UInt32) -> [UInt8]? { number == first ? startDigest : self[number &- 1]?.digest }
 
-    mutating func append(_ content: StoredEntry) {
-        items.append(Item(content: content, digest: EntryChain.next(lastDigest, content)))
+    mutating func append(_ content: StoredEntry, position: Int, time: Duration) {
+        items.append(
+            Item(content: content, digest: EntryChain.next(lastDigest, content), position: position, time: time))
+    }
+
+    var firstPosition: Int? { items.count > head ? items[head]?.position : nil }
+
+    /// The signed number at or after this one, with the digests of the entries between; nil: none is known.
+    func signed(from number: UInt32) -> (entries: [[UInt8]], signature: [UInt8])? {
+        if number == first &- 1, let startSignature { return ([], startSignature) }
+        if let signature = self[number]?.signature { return ([], signature) }
+        var entries: [[UInt8]] = []
+        var next = number
+        while next < last, entries.count < RoomLimits.batchEntries {
+            next += 1
+            guard let item = self[next] else { return nil }
+            entries.append(item.content.digest)
+            if let signature = item.signature { return (entries, signature) }
+        }
+        return nil
     }
 
     /// Sets the signature of the newest entry.
@@ -61,10 +85,11 @@ struct AuthorLog: Sendable {
     /// Bytes kept, about.
     var cost: Int { items[head...].reduce(0) { $0 + ($1?.content.cost ?? 0) } }
 
-    /// Drops the oldest entry. Returns the bytes that this frees.
-    mutating func dropFirst() -> Int {
-        guard count > 0, let item = items[head] else { return 0 }
+    /// Drops the oldest entry, and returns it.
+    mutating func dropFirst() -> Item? {
+        guard count > 0, let item = items[head] else { return nil }
         startDigest = item.digest
+        startSignature = item.signature
         items[head] = nil
         head += 1
         first += 1
@@ -72,18 +97,15 @@ struct AuthorLog: Sendable {
             items.removeFirst(head)
             head = 0
         }
-        return item.content.cost
+        return item
     }
 
-    /// Others have dropped what was before `number`: goes on there, if nothing newer is known. Returns the bytes that this
-    /// frees.
-    mutating func skip(to number: UInt32, digest: [UInt8]) -> Int {
-        guard number > last &+ 1 else { return 0 }
-        let freed = cost
+    /// Goes on at a later number. The log has no entries.
+    mutating func skip(to number: UInt32, digest: [UInt8]) {
         items.removeAll()
         head = 0
         first = number
         startDigest = digest
-        return freed
+        startSignature = nil
     }
 }

@@ -3,8 +3,13 @@ import BeamMedia
 /// What a room tells its program.
 public enum RoomEvent: Sendable, Equatable {
     /// A room was entered, or left for another one: a new transcript begins. `completeSince`: what was written before
-    /// that time since the room's beginning is gone; zero: nothing is.
-    case began(completeSince: Duration, takesNotes: Bool)
+    /// that time since the room's beginning is gone; zero: nothing is. Nil: that is told later, by `history`.
+    case began(completeSince: Duration?, takesNotes: Bool)
+    /// What was written before has come. `completeSince`: something is missing of what was written before that time; zero:
+    /// nothing is. It may come again.
+    case history(completeSince: Duration)
+    /// This host's or viewer's version of the program has words of another form: none are exchanged with it.
+    case otherVersion(of: String)
     /// A connection to the keeper begins: what was written before comes, in one or several events `lines`.
     case catchingUp
     /// Everything that the keeper had written when the connection began has come. `host`: the keeper's name.

@@ -19,6 +19,9 @@ struct RoomLink: Sendable {
     private(set) var patience: MediaTime?
     private var nextBatch = MediaTime.distantPast
 
+    /// What is only between equals.
+    var exchange = EqualsExchange()
+
     // What has come.
     private var taken: UInt32 = 0
     private var acknowledged: UInt32 = 0
@@ -73,6 +76,7 @@ struct RoomLink: Sendable {
     mutating func forget(_ author: RoomAuthor) {
         sent[author] = nil
         partials[author] = nil
+        exchange.forget(author)
     }
 
     // MARK: Batches that come
@@ -137,17 +141,24 @@ struct RoomLink: Sendable {
 /// How much an author writes: each entry takes some of its time, and it may be ahead of the clock by some seconds (the
 /// generic cell rate algorithm, ITU-T I.371).
 struct AuthorRate: Sendable {
-    private static let ahead = Duration.seconds(
-        clamping: Double(RoomLimits.burstEntries) / Double(RoomLimits.entriesPerSecond))
+    private let ahead: Duration
     private var arrival = MediaTime.distantPast
+
+    /// `burst`: entries at once.
+    init(burst: Int = RoomLimits.burstEntries) {
+        ahead = .seconds(clamping: Double(burst) / Double(RoomLimits.entriesPerSecond))
+    }
 
     /// Counts entries. Returns when they would have been in time.
     mutating func add(entries: Int, bytes: Int, now: MediaTime) -> MediaTime {
         let seconds = max(
             Double(entries) / Double(RoomLimits.entriesPerSecond), Double(bytes) / Double(RoomLimits.bytesPerSecond))
         arrival = max(arrival, now) + .seconds(clamping: seconds)
-        return arrival - Self.ahead
+        return due
     }
+
+    /// When what was counted would have been in time.
+    var due: MediaTime { arrival > .distantPast ? arrival - ahead : .distantPast }
 
     /// Nothing that was written counts any more.
     func isIdle(now: MediaTime) -> Bool { arrival <= now }

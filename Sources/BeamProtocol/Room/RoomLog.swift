@@ -3,16 +3,16 @@ import BeamMedia
 /// Everything that was written in a room: a log for each author, and the order in which the entries came here.
 ///
 /// Entries are identified by their author and number, so one that comes twice is kept once. When there are too many, the
-/// oldest go, and so does the oldest run of the device with the most runs, when there are too many authors.
+/// device that has most loses its oldest ones, so that nobody's words are pushed out by another's.
 struct RoomLog: Sendable {
     /// A place in the order of arrival.
     struct Place: Sendable {
+        /// Counted from 0, also those that are gone.
+        var position: Int
         /// The author's index, and the serial number of its log: another one may have that index by now.
         var author: Int
         var serial: UInt64
         var number: UInt32
-        /// When it was written. Not after it came.
-        var time: Duration
         /// The last entry of what came together: up to here each author's newest entry is signed.
         var endsBlock: Bool
     }
@@ -23,6 +23,8 @@ struct RoomLog: Sendable {
         case gap
         case signature
         case size
+        /// Among equals: without the digest before, or a digest in place of an entry.
+        case notWhole
 
         var description: String {
             switch self {
@@ -31,6 +33,7 @@ struct RoomLog: Sendable {
             case .gap: "entries with a gap before them"
             case .signature: "entries whose signature is wrong"
             case .size: "more than \(RoomLimits.batchBytes) bytes of entries at once"
+            case .notWhole: "entries that aren't whole"
             }
         }
     }
@@ -49,24 +52,32 @@ struct RoomLog: Sendable {
         var newest: [(author: RoomAuthor, number: UInt32)]
     }
 
+    /// What a device has written, as far as it is kept.
+    struct Share: Sendable {
+        var entries = 0
+        var bytes = 0
+    }
+
     let scope: LogScope
-    var room: [UInt8] { scope.room }
-    private let signing: RoomSigning
-    private(set) var authors: [AuthorLog] = []
-    private var indices: [RoomAuthor: Int] = [:]
-    private var nextSerial: UInt64 = 1
+    let signing: RoomSigning
+    var authors: [AuthorLog] = []
+    var indices: [RoomAuthor: Int] = [:]
+    var nextSerial: UInt64 = 1
     /// Authors whose logs are kept when there are too many: this device, and members who are there.
     var presentAuthors: Set<RoomAuthor> = []
     /// Authors whose logs were dropped since `takeDropped` was called.
-    private var dropped: [RoomAuthor] = []
-    private var order: [Place] = []
-    private var head = 0
-    /// The place of the first kept entry in the order of arrival.
-    private(set) var start = 0
-    /// Bytes kept, about.
-    private(set) var bytes = 0
+    var dropped: [RoomAuthor] = []
+    /// By position. Places of entries that are gone may be among them.
+    var order: [Place] = []
+    var head = 0
+    /// The position of the next entry.
+    var end = 0
+    var shares: [DeviceKey: Share] = [:]
+    /// Entries kept, and their bytes, about.
+    var count = 0
+    var bytes = 0
     /// The time of the newest entry that was dropped: what is older isn't complete.
-    private(set) var completeSince = Duration.zero
+    var completeSince = Duration.zero
 
     /// `keeper`: the host whose log it is; nil: it is that of a room of equals.
     init(room: [UInt8], keeper: DeviceKey? = nil, signing: RoomSigning) {
@@ -74,19 +85,19 @@ struct RoomLog: Sendable {
         self.signing = signing
     }
 
-    /// One after the place of the newest entry.
-    var end: Int { start + order.count - head }
-    var count: Int { order.count - head }
+    var room: [UInt8] { scope.room }
 
-    private func place(_ position: Int) -> Place { order[head + position - start] }
+    /// The position of the first kept entry.
+    var start: Int { head < order.count ? order[head].position : end }
 
     func index(of author: RoomAuthor) -> Int? { indices[author] }
 
     /// The number of the author's newest entry; 0: there is none.
     func last(of author: RoomAuthor) -> UInt32 { index(of: author).map { authors[$0].last } ?? 0 }
 
-    private func entry(at place: Place) -> StoredEntry? {
-        authors[place.author].serial == place.serial ? authors[place.author][place.number]?.content : nil
+    func isKept(_ place: Place) -> Bool {
+        let log = authors[place.author]
+        return log.serial == place.serial && place.number >= log.first && place.number <= log.last
     }
 
     /// The newest entry of each author.
@@ -115,18 +126,22 @@ struct RoomLog: Sendable {
         return authors[index].last
     }
 
-    /// Takes a batch, or refuses all of it. Returns what is new. `isAuthor` says whose entries the sender may send, `keeps`
-    /// whether an entry is kept; of others only the digest is. `age`: of the room.
+    /// Takes a batch of a host's log, or refuses all of it. Returns what is new. `isAuthor` says whose entries the sender may
+    /// send, `keeps` whether an entry is kept; of others only the digest is. `age`: of the room.
     mutating func take(
         _ batch: RoomMessage.Batch, age: Duration, isAuthor: (RoomAuthor) -> Bool, keeps: (RoomEntry) -> Bool
     ) throws(Rejection) -> (authors: [RoomAuthor], arrivals: [Arrival]) {
-        // Others get it as it came, and have the same limit.
-        let size = batch.items.reduce(0) { $0 + $1.entry.cost }
-        guard batch.items.count == 1 || size <= RoomLimits.batchBytes else { throw .size }
+        try Self.checkSize(batch)
         // Nothing changes before everything was checked.
         let (senders, isNew) = try check(batch, isAuthor: isAuthor)
         guard isNew.contains(true) else { return (senders, []) }
         return (senders, try add(batch, of: senders, isNew: isNew, age: age, keeps: keeps))
+    }
+
+    /// Others get it as it came, and have the same limit.
+    static func checkSize(_ batch: RoomMessage.Batch) throws(Rejection) {
+        let size = batch.items.reduce(0) { $0 + $1.entry.cost }
+        guard batch.items.count == 1 || size <= RoomLimits.batchBytes else { throw .size }
     }
 
     /// Returns the authors of the sections, and which items are new.
@@ -170,7 +185,8 @@ struct RoomLog: Sendable {
         return (senders, isNew)
     }
 
-    private mutating func add(
+    /// Adds the new items of a batch that was checked.
+    mutating func add(
         _ batch: RoomMessage.Batch, of senders: [RoomAuthor], isNew: [Bool], age: Duration,
         keeps: (RoomEntry) -> Bool
     ) throws(Rejection) -> [Arrival] {
@@ -186,8 +202,7 @@ struct RoomLog: Sendable {
                 throw .tooManyAuthors
             }
             indexOf[place] = index
-            guard let digest = section.startDigest else { continue }
-            bytes -= authors[index].skip(to: section.first, digest: digest)
+            if let digest = section.startDigest { skip(index, to: section.first, digest: digest) }
         }
         var arrivals: [Arrival] = []
         for (item, isNew) in zip(batch.items, isNew) where isNew {
@@ -209,135 +224,14 @@ struct RoomLog: Sendable {
     }
 
     private mutating func add(_ entry: StoredEntry, to index: Int, endsBlock: Bool, age: Duration) {
-        authors[index].append(entry)
         var time = age
         if case .whole(let entry) = entry { time = min(entry.time, age) }
+        authors[index].append(entry, position: end, time: time)
         order.append(
             Place(
-                author: index, serial: authors[index].serial, number: authors[index].last, time: time,
+                position: end, author: index, serial: authors[index].serial, number: authors[index].last,
                 endsBlock: endsBlock))
-        bytes += entry.cost
-    }
-
-    // MARK: Bounds
-
-    private mutating func trim() {
-        while count > RoomLimits.entries || bytes > RoomLimits.bytes, count > 1 {
-            let place = order[head]
-            if let entry = entry(at: place) {
-                if case .whole = entry { completeSince = max(completeSince, place.time) }
-                if authors[place.author].first == place.number { bytes -= authors[place.author].dropFirst() }
-            }
-            head += 1
-            start += 1
-            if head > 1024, head > order.count / 2 {
-                order.removeFirst(head)
-                head = 0
-            }
-        }
-    }
-
-    private mutating func indexOrNew(_ author: RoomAuthor, publicKey: [UInt8], age: Duration) -> Int? {
-        if let index = indices[author] { return index }
-        let log = AuthorLog(author: author, serial: nextSerial, publicKey: publicKey, scope: scope)
-        let index: Int
-        if authors.count < RoomLimits.authors {
-            index = authors.count
-            authors.append(log)
-        } else {
-            guard let freed = dropAuthor(age: age) else { return nil }
-            index = freed
-            authors[index] = log
-        }
-        nextSerial += 1
-        indices[author] = index
-        return index
-    }
-
-    /// Drops the log of the oldest run of the device that has the most runs here, so that somebody who starts a program
-    /// again and again loses only what he has written. Returns its index.
-    private mutating func dropAuthor(age: Duration) -> Int? {
-        var runs: [DeviceKey: Int] = [:]
-        for log in authors { runs[log.author.device, default: 0] += 1 }
-        let candidates = authors.indices.filter { !presentAuthors.contains(authors[$0].author) }
-        func rank(_ index: Int) -> (Int, UInt64) {
-            (-(runs[authors[index].author.device] ?? 0), authors[index].serial)
-        }
-        guard let index = candidates.min(by: { rank($0) < rank($1) }) else { return nil }
-        let log = authors[index]
-        if case .whole(let entry) = log[log.last]?.content { completeSince = max(completeSince, min(entry.time, age)) }
-        bytes -= log.cost
-        indices[log.author] = nil
-        dropped.append(log.author)
-        return index
-    }
-
-    /// Authors whose logs were dropped since the last call: nobody has to know any more who has what of them.
-    mutating func takeDropped() -> [RoomAuthor] {
-        defer { dropped = [] }
-        return dropped
-    }
-
-    // MARK: Batches for others
-
-    /// What a peer is to be sent next, and the place to go on from; nil for the batch: it has everything up to there.
-    ///
-    /// `has` is what the peer has or was sent. `author`: only that author's entries are sent; nil: everybody's. `isFor` says
-    /// whether the peer may read an entry at this place.
-    mutating func batch(
-        from position: Int, has: [RoomAuthor: UInt32], of author: RoomAuthor? = nil,
-        isFor: (RoomEntry, RoomAuthor, Int) -> Bool
-    ) -> (outgoing: Outgoing?, next: Int) {
-        // By the author's index: a reconnection walks through up to 100,000 places.
-        var had = [UInt32?](repeating: nil, count: authors.count)
-        var draft = BatchDraft()
-        var position = max(position, start)
-        var accepted = position
-        while position < end {
-            let before = draft.mark
-            var isEndOfBlock = false
-            while position < end, !isEndOfBlock {
-                let place = place(position)
-                isEndOfBlock = place.endsBlock
-                let known = had[place.author] ?? known(authors[place.author].author, has, of: author)
-                had[place.author] = known
-                if place.number > known, var content = entry(at: place) {
-                    if case .whole(let entry) = content, !isFor(entry, authors[place.author].author, position) {
-                        content = .redacted(digest: content.digest)
-                    }
-                    draft.add(content, number: place.number, of: place.author)
-                }
-                position += 1
-            }
-            if !before.isEmpty, !draft.isSmall {
-                draft.rewind(to: before)
-                break
-            }
-            accepted = position
-        }
-        guard !draft.isEmpty else { return (nil, accepted) }
-        return (finish(draft, has: has), accepted)
-    }
-
-    private func known(_ author: RoomAuthor, _ has: [RoomAuthor: UInt32], of only: RoomAuthor?) -> UInt32 {
-        if let only, author != only { return .max }
-        return has[author] ?? 0
-    }
-
-    private mutating func finish(_ draft: BatchDraft, has: [RoomAuthor: UInt32]) -> Outgoing? {
-        var sections: [RoomMessage.Batch.Section] = []
-        var newest: [(author: RoomAuthor, number: UInt32)] = []
-        for (index, numbers) in zip(draft.authors, draft.numbers) {
-            guard let signature = authors[index].sign(numbers.upperBound, in: scope, with: signing) else { return nil }
-            let log = authors[index]
-            // Among equals it is always there: only with it a signature proves what its author has signed.
-            let isContinued = scope.keeper != nil && numbers.lowerBound <= (has[log.author] ?? 0) + 1
-            newest.append((log.author, numbers.upperBound))
-            sections.append(
-                RoomMessage.Batch.Section(
-                    publicKey: log.publicKey, run: log.author.run, first: numbers.lowerBound,
-                    startDigest: isContinued ? nil : log.digest(before: numbers.lowerBound), signature: signature))
-        }
-        return Outgoing(batch: RoomMessage.Batch(sections: sections, items: draft.items), newest: newest)
+        end += 1
+        count(entry, of: authors[index].author.device, 1)
     }
 }

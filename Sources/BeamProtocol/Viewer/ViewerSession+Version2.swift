@@ -238,7 +238,13 @@ extension ViewerSession {
     static let keeper = RoomMemberID(0)
 
     private mutating func joinRoom(_ pairing: SecurePairing, now: MediaTime) {
-        guard pairing.features.contains(.words) else { return }
+        guard pairing.features.contains(.words) else {
+            let isNews = !hasOtherWords
+            hasOtherWords = pairing.features.contains(.firstWords)
+            if hasOtherWords, isNews, room != nil { emit(.room(.otherVersion(of: hostName))) }
+            return
+        }
+        hasOtherWords = false
         room?.metKeeper(Self.keeper, device: pairing.host, name: hostName, now: now)
     }
 
@@ -267,7 +273,7 @@ extension ViewerRefusal {
             case .usedCode: .usedCode
             case .forgotten: .forgotten(says: says)
             case .sentAway: .sentAway(says: says)
-            case .other, .wrongCode, .replacedCode, .busy, .unanswered: .other(says: says)
+            case .other, .wrongCode, .replacedCode, .busy, .unanswered, .otherVersion: .other(says: says)
             }
     }
 }

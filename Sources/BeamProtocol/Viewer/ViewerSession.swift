@@ -267,6 +267,8 @@ public struct ViewerSession: Sendable {
     var hasHostMoved = false
     /// Captions, notes, alerts and messages; nil without `Configuration.room`.
     var room: Room?
+    /// The host's version has words of another form.
+    var hasOtherWords = false
     /// The largest size in which the picture is shown; nil: any.
     var shownSize: PixelSize?
     /// The host wants to know it.
@@ -347,7 +349,9 @@ public struct ViewerSession: Sendable {
         case .soundWanted(let isWanted): want(sound: isWanted)
         case .pictureHold(let hold): playout.hold = hold
         case .room(let input):
-            if case .version1 = dialog { room?.refuse(input) } else { room?.handle(input, now: now) }
+            var isRefused = hasOtherWords
+            if case .version1 = dialog { isRefused = true }
+            if isRefused { room?.refuse(input) } else { room?.handle(input, now: now) }
         case .shutdown: end(now: now)
         }
         settleRoom(now: now)

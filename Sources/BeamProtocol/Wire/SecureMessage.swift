@@ -353,7 +353,8 @@ extension SecureMessage {
                 return
             }
             self = .room(message)
-        case .meshGreeting, .meshFirstGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer, .meshCode,
+        case .meshGreeting, .meshFirstGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer,
+            .meshCode,
             .meshErrand, .meshQuestion, .meshHeld, .meshForked:
             guard let message = try MeshMessage(kind, fields.rest) else {
                 self = .unknown(number)

@@ -53,6 +53,7 @@ extension RoomMeeting {
         case .noRoom: "this device isn't in a room"
         case .notAMember: "it doesn't belong to the room"
         case .otherRoom: "it is in another room"
+        case .otherVersion: "its version of BeamRoom can't meet this one in a room: install the same version"
         case .full: "the room is full: \(MeshLimits.members) members are here"
         case .tooManyChanges: "the room's membership has changed too often; make a new room"
         case .wasHereBefore: "only who has come later can be put out"

@@ -341,6 +341,17 @@ final class RoomMeeting: Sendable {
                 "violated", ["from": .string(device.hex), "reason": .string(PeerText.sentence(what))])
             guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
             context.say("Warning: “\(people.name(of: device))” breaks the room's rules: \(PeerText.sentence(what)).")
+        case .forked(let device, let name):
+            context.events.write("forked", ["from": .string(device.hex), "name": .string(PeerText.name(name))])
+            context.say(
+                "Warning: “\(PeerText.name(name))” has told different members different things; what it has signed proves "
+                    + "it. Nothing more of its words is taken. Who was here before it can put it out: x.")
+        case .otherVersion(let device):
+            context.events.write("other-version", ["from": .string(device.hex)])
+            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
+            context.say(
+                "“\(people.name(of: device))” has a version of BeamRoom that can't meet this one in a room: install the "
+                    + "same version on both.")
         case .putOut(let name):
             end("put-out", "“\(PeerText.name(name))” has put this device out of the room.", forgets: true)
         case .full:
@@ -353,7 +364,7 @@ final class RoomMeeting: Sendable {
                 "refused",
                 "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
                 forgets: true)
-        case .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
+        case .history, .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
         }
     }
 

@@ -220,7 +220,7 @@ private struct ViewerFuzzRun {
     private mutating func welcome(isTrusted: Bool, methods: SecureMessage.Welcome.Methods) -> SecureMessage {
         .welcome(
             SecureMessage.Welcome(
-                features: room == nil ? [] : .room, isTrusted: isTrusted, methods: methods,
+                features: room == nil ? [] : .words, isTrusted: isTrusted, methods: methods,
                 nonce: [UInt8](repeating: 7, count: 32), name: "host"))
     }
 

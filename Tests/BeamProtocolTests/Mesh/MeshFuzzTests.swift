@@ -178,7 +178,10 @@ private struct MeshFuzz {
 
     private mutating func greeting() -> MeshMessage.Greeting {
         var has = mesh.log.kept.filter { _ in input.chance(60) }
-        for author in has.keys { has[author]?.last = max(1, input.integer(near: has[author]?.last ?? 1)) }
+        for (author, kept) in has {
+            // The parser refuses what ends before it begins.
+            has[author]?.last = max(kept.first, input.integer(near: kept.last))
+        }
         var statements = mesh.membership?.statements ?? []
         if input.chance(60) { statements.append(statement()) }
         return MeshMessage.Greeting(

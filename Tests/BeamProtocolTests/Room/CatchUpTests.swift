@@ -148,7 +148,7 @@ struct CatchUpTests {
     /// Of the keeper's entries only newer ones than it said are there by now, or none at all.
     @Test func whatWasDroppedMeanwhileIsNotWaitedFor() throws {
         let (signing, device) = RoomSigning.simulated(RoomSimulation.keeperNumber)
-        var log = RoomLog(room: [UInt8](repeating: 1, count: 16), signing: signing)
+        var log = RoomLog(room: [UInt8](repeating: 1, count: 16), keeper: device, signing: signing)
         let keeper = RoomAuthor(device: device, run: 5)
         let note = RoomEntry(kind: .note, milliseconds: 1, body: [0x61])
         for _ in 0..<10 { _ = log.append(note, by: keeper, age: .zero) }

@@ -269,7 +269,7 @@ struct RoomTests {
         let guest = room.add(1)
         room.connect(guest)
         room.run(for: .seconds(120))
-        guard case .began(let since, _) = room.guests[guest].events.first else {
+        guard case .began(.some(let since), _) = room.guests[guest].events.first else {
             Issue.record("it didn't enter the room")
             return
         }

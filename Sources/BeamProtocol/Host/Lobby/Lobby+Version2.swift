@@ -56,6 +56,9 @@ extension Lobby {
         guard hello.version >= SecureMessage.Hello.version else {
             return refuseViewer(id, .other, reason: "Incompatible viewer", now: now)
         }
+        guard !isRoomsDoor || hello.features.contains(.equals) else {
+            return refuseViewer(id, .otherVersion, reason: Self.otherVersion, now: now)
+        }
         if let (refusal, reason) = blockReason(of: dialog.device, now: now) {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
@@ -76,8 +79,15 @@ extension Lobby {
             to: id)
     }
 
+    /// Newcomers to a room of equals come here.
+    private var isRoomsDoor: Bool { code.service == .room }
+
+    private static let otherVersion =
+        "This room has members with a newer version of BeamRoom. To meet in a room, install the same version"
+
     private var features: SecureMessage.Welcome.Features {
         var features: SecureMessage.Welcome.Features = .shownSize
+        if isRoomsDoor { features.insert(.equals) }
         if configuration.room != nil { features.insert(.words) }
         if configuration.hasSound { features.insert(.sound) }
         return features
@@ -320,6 +330,7 @@ extension Lobby {
         members[index].bounds = dialog.bounds
         members[index].acknowledgesProbes = dialog.features.contains(.probes)
         members[index].takesPartInRoom = dialog.features.contains(.words)
+        members[index].hasOtherWords = dialog.features.contains(.firstWords)
         members[index].takesSound = dialog.features.contains(.sound)
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: known != nil))

@@ -48,6 +48,8 @@ struct Member: Sendable {
     var acknowledgesProbes = false
     /// Version 2: it takes part in the room.
     var takesPartInRoom = false
+    /// Version 2: it would, but its version has words of another form.
+    var hasOtherWords = false
     /// Version 2: it takes sound.
     var takesSound = false
 

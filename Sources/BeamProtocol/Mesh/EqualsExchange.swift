@@ -1,0 +1,63 @@
+import BeamMedia
+
+/// What two equals have told each other about entries, beside the entries.
+struct EqualsExchange: Sendable {
+    // MARK: What the peer wants
+
+    /// Authors of whom it takes nothing before these times.
+    var holds: [RoomAuthor: MediaTime] = [:]
+    /// Going back in the order of entries takes a walk through all of them, so it isn't done more often than this.
+    var nextRewind = MediaTime.distantPast
+    /// What it has had sent again.
+    private var rewound = AuthorRate()
+    var knownForks: Set<RoomAuthor> = []
+    var nextFork = MediaTime.distantPast
+
+    // MARK: What comes from the peer
+
+    /// What it had when it greeted.
+    var offers: [RoomAuthor: MeshMessage.KeptEntries] = [:]
+    /// Of that, what isn't here: up to these numbers.
+    var awaited: [RoomAuthor: UInt32] = [:]
+    /// When something of that came last.
+    var lastServed = MediaTime.distantPast
+    /// Until when it was told to send nothing of these authors.
+    private(set) var told: [RoomAuthor: MediaTime] = [:]
+    /// The newest entry of each author that has come from it: what is before that needn't come again.
+    private var came: [RoomAuthor: UInt32] = [:]
+
+    mutating func forget(_ author: RoomAuthor) {
+        holds[author] = nil
+        offers[author] = nil
+        awaited[author] = nil
+        told[author] = nil
+        came[author] = nil
+    }
+
+    /// The peer has sent these entries. Returns how many of them it had sent before, without having been asked to.
+    mutating func arrived(_ author: RoomAuthor, _ numbers: ClosedRange<UInt32>, now: MediaTime) -> Int {
+        // What was under way when it was told to wait comes again.
+        if let time = told[author], time > now { return 0 }
+        let before = came[author] ?? 0
+        came[author] = max(before, numbers.upperBound)
+        return before < numbers.lowerBound ? 0 : Int(min(before, numbers.upperBound) - numbers.lowerBound) + 1
+    }
+
+    /// Whether the peer is told to wait with that author: not again while it was told a moment ago.
+    mutating func tell(_ author: RoomAuthor, after number: UInt32, until time: MediaTime, now: MediaTime) -> Bool {
+        if told.count >= RoomLimits.authors { told = told.filter { $0.value > now } }
+        guard told[author] ?? .distantPast <= now, told.count < RoomLimits.authors else { return false }
+        told[author] = time
+        if let last = came[author] { came[author] = min(last, number) }
+        return true
+    }
+
+    /// When the peer may send the last of those that it was told to wait with.
+    var toldUntil: MediaTime { told.values.max() ?? .distantPast }
+
+    /// The peer wants the author's entries again, `count` of them, and not yet.
+    mutating func hold(_ author: RoomAuthor, again count: Int, for pause: Duration, now: MediaTime) {
+        let pause = min(max(pause, MeshLimits.shortestHold), MeshLimits.longestHold)
+        holds[author] = max(now + pause, rewound.add(entries: count, bytes: 0, now: now))
+    }
+}

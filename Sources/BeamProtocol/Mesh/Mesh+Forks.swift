@@ -1,0 +1,85 @@
+import BeamMedia
+
+/// The authors that have told different members different things.
+struct ForkKeeping: Sendable {
+    /// Proofs of one device; then nothing of it is taken any more.
+    static let proofsPerDevice = 2
+    /// Proofs kept to be passed on.
+    static let mostProofs = 64
+
+    private(set) var proofs: [(author: RoomAuthor, proof: ForkProof)] = []
+    private var runs: Set<RoomAuthor> = []
+    private var counts: [DeviceKey: Int] = [:]
+
+    var isEmpty: Bool { runs.isEmpty }
+
+    /// Nothing of that run is taken any more, or passed on.
+    func isFrozen(_ author: RoomAuthor) -> Bool {
+        !runs.isEmpty && (runs.contains(author) || counts[author.device] ?? 0 >= Self.proofsPerDevice)
+    }
+
+    /// The proof was checked. False: nothing new.
+    mutating func add(_ proof: ForkProof, of author: RoomAuthor) -> Bool {
+        guard !isFrozen(author) else { return false }
+        runs.insert(author)
+        counts[author.device, default: 0] += 1
+        if proofs.count >= Self.mostProofs { proofs.removeFirst() }
+        proofs.append((author, proof))
+        return true
+    }
+}
+
+extension Mesh {
+    /// A proof that was found here, or has come and was checked: nothing of that run is taken any more, and everybody is told.
+    mutating func adopt(_ proof: ForkProof, of author: RoomAuthor) {
+        guard forks.add(proof, of: author) else { return }
+        catchUp.isDirty = true
+        outputs.append(.event(.forked(author.device, name: name(of: author.device))))
+    }
+
+    mutating func take(_ proof: ForkProof, from index: Int, now: MediaTime) {
+        guard let device = configuration.signing.device(proof.publicKey) else {
+            return violated(index, "it sent a proof that proves nothing", now: now)
+        }
+        let author = RoomAuthor(device: device, run: proof.run)
+        // Known ones aren't checked again.
+        guard !forks.isFrozen(author) else {
+            if forks.proofs.contains(where: { $0.author == author }) {
+                links[index].entries.exchange.knownForks.insert(author)
+            }
+            return
+        }
+        guard membership?.everybody[device] != nil else { return }
+        guard proof.author(in: log.scope, configuration.signing) == author else {
+            return violated(index, "it sent a proof that proves nothing", now: now)
+        }
+        links[index].entries.exchange.knownForks.insert(author)
+        adopt(proof, of: author)
+    }
+
+    /// Sends a proof that the peer doesn't have. Returns when the next one may be sent.
+    mutating func sendForks(_ index: Int, now: MediaTime) -> MediaTime {
+        guard !forks.isEmpty else { return .distantFuture }
+        let exchange = links[index].entries.exchange
+        guard let next = forks.proofs.first(where: { !exchange.knownForks.contains($0.author) }) else {
+            return .distantFuture
+        }
+        guard exchange.nextFork <= now else { return exchange.nextFork }
+        links[index].entries.exchange.knownForks.insert(next.author)
+        links[index].entries.exchange.nextFork = now + RoomLimits.pause
+        send(.mesh(.forked(next.proof)), index, now: now)
+        return now + RoomLimits.pause
+    }
+
+    /// Those of whom the peer has as much as is here, or less, but something else: their last common entry is sent again,
+    /// so that the fork comes out.
+    mutating func offerDiffering(_ has: [RoomAuthor: MeshMessage.KeptEntries], _ index: Int) {
+        for (author, kept) in has where !forks.isFrozen(author) {
+            guard let place = log.index(of: author), kept.last <= log.authors[place].last,
+                let digest = log.authors[place].digest(before: kept.last + 1),
+                EntryChain.mark(digest) != kept.digest
+            else { continue }
+            links[index].entries.sent[author] = kept.last - 1
+        }
+    }
+}
