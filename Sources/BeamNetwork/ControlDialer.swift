@@ -60,7 +60,7 @@ final class ControlDialer {
     /// The same while an attempt shows no loss: the host has received all that was sent, and is slow.
     private static let pauseForSlowHost = TimeAmount.seconds(1)
     /// Attempts open at a time. A host lets 16 connections of one address wait.
-    private static let mostOpen = 12
+    static let mostOpen = 12
     /// An attempt of this age is closed for a new one.
     private static let oldAttempt = TimeAmount.seconds(1)
 
@@ -70,6 +70,8 @@ final class ControlDialer {
     private let events: Events
     private let source: String?
     private let mayFallBack: Bool
+    private let mostOpen: Int
+    private let admits: (Endpoint) -> Bool
 
     private var version = ViewerSession.Version.version2
     private var candidates = DialCandidates()
@@ -90,10 +92,14 @@ final class ControlDialer {
     ///   - transport: its purpose is what is spoken with the host.
     ///   - source: the numeric local address of all connections; nil: the system chooses.
     ///   - mayFallBack: version 1 is tried if the host doesn't answer TLS.
+    ///   - mostOpen: connections that may be open at a time while none is secured.
+    ///   - admits: whether one more connection to that address may be made now.
     init(
         loop: any EventLoop, transport: Result<SecureTransport, any Error>, source: String?, mayFallBack: Bool,
-        events: Events
+        mostOpen: Int = ControlDialer.mostOpen, admits: @escaping (Endpoint) -> Bool = { _ in true }, events: Events
     ) {
+        self.mostOpen = mostOpen
+        self.admits = admits
         self.loop = loop
         self.events = events
         self.source = source
@@ -159,6 +165,9 @@ final class ControlDialer {
         channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
     }
 
+    /// Stops or goes on reading from the version 2 connection.
+    func hold(_ isHeld: Bool) { chosen?.secure?.hold(isHeld) }
+
     /// Gives up the connection, which can't be used any more.
     func drop(_ reason: String) {
         guard chosen != nil else { return }
@@ -166,7 +175,11 @@ final class ControlDialer {
     }
 
     private func begin() {
-        guard let endpoint = candidates.next(open: open.map(\.endpoint)) else { return }
+        guard let endpoint = nextEndpoint() else {
+            // Those that are open may still be secured, and others admitted later.
+            if open.isEmpty { return end("it was tried too often", .network) }
+            return scheduleNext()
+        }
         let attempt = Attempt(endpoint)
         begun += 1
         open.append(attempt)
@@ -179,6 +192,15 @@ final class ControlDialer {
             case .failure(let error): dialer.failed(attempt, networkReason(error))
             }
         }
+    }
+
+    /// The next address to which a connection may be made; nil: there is none at present.
+    private func nextEndpoint() -> Endpoint? {
+        for _ in 0..<max(1, candidates.count) {
+            guard let endpoint = candidates.next(open: open.map(\.endpoint)) else { return nil }
+            if admits(endpoint) { return endpoint }
+        }
+        return nil
     }
 
     private func makeBootstrap(_ attempt: Attempt) -> ClientBootstrap {
@@ -251,7 +273,7 @@ final class ControlDialer {
         if begun > 1, !candidates.hasUntried, age < Self.pauseForSlowHost, open.contains(where: \.isAnswered) {
             return scheduleNext()
         }
-        if open.count >= Self.mostOpen {
+        if open.count >= mostOpen {
             guard let oldest = open.first, NIODeadline.now() - oldest.began >= Self.oldAttempt else {
                 return scheduleNext()
             }

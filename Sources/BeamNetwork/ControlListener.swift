@@ -205,6 +205,9 @@ final class ControlListener: HostControl {
         return ConnectionID(lastConnection)
     }
 
+    /// Stops or goes on reading from a version 2 connection.
+    func hold(_ id: ConnectionID, _ isHeld: Bool) { connections[id]?.secure?.hold(isHeld) }
+
     /// Where the connection comes from; nil if it has ended.
     func remoteAddress(of id: ConnectionID) -> SocketAddress? { connections[id]?.channel.remoteAddress }
 

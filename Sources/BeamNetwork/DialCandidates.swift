@@ -46,6 +46,8 @@ struct DialCandidates {
         return isAny
     }
 
+    var count: Int { named.count + hints.count }
+
     var isEmpty: Bool { named.isEmpty && hints.isEmpty }
 
     /// Named ones and hints in turn, so that neither has to wait for all of the others.

@@ -27,6 +27,10 @@ final class RoomDriver {
     /// How often the entrance is dialled, and the pause between.
     private static let entranceTries = 10
     private static let entrancePause = TimeAmount.milliseconds(300)
+    /// From a dial to its end, if no connection is secured: a little less than the session waits.
+    private static let dialTime = TimeAmount.milliseconds(5500)
+    /// Connections to one member that may be open at a time until one is secured.
+    private static let connectionsPerDial = 6
     /// Between looks at this machine's addresses, and at which ways the pictures take.
     private static let tickInterval = TimeAmount.seconds(1)
 
@@ -65,6 +69,7 @@ final class RoomDriver {
     private var keepsakes = 0
     /// Where members were when this device was here last.
     private var lastAddresses: [DeviceKey: [NetworkAddress]] = [:]
+    private var memberAddresses: MemberAddresses
     private var roomName = ""
     var isOwnPaused = false
 
@@ -73,6 +78,8 @@ final class RoomDriver {
         self.options = options
         self.handlers = handlers
         identity = options.identity
+        memberAddresses = MemberAddresses(bindAddress: options.bindAddress)
+        memberAddresses.interfaces = MemberAddresses.Interface.all()
         transport = Result { try SecureTransport(options.identity, for: .room) }
         timer = DeadlineTimer(loop: loop)
         session = MeshSession(
@@ -189,6 +196,7 @@ final class RoomDriver {
     private func tick() {
         let port = listener?.localAddress?.port ?? 0
         let own = options.bindAddress.map { [$0] } ?? LocalAddresses.list()
+        memberAddresses.interfaces = MemberAddresses.Interface.all()
         handle(
             .addresses(
                 own.compactMap { text in
@@ -294,6 +302,7 @@ final class RoomDriver {
         let now = session.members.filter { $0.key != identity.deviceKey }
         if now != members {
             members = now
+            memberAddresses.keep { now[$0] != nil }
             door.handle(.remembered(now))
             ownShare?.driver.handle(.remembered(now))
             for source in relays.values { source.driver.handle(.remembered(now)) }
@@ -332,7 +341,7 @@ final class RoomDriver {
                 if self.links[link] == nil {
                     self.door.handle(.connectionMessage(id, bytes))
                 } else {
-                    self.handle(.message(link, bytes))
+                    self.received(bytes, on: link)
                 }
             },
             onViolation: { [unowned self] id, reason in
@@ -370,6 +379,7 @@ final class RoomDriver {
         }
         let link = MeshLinkID(id.value)
         links[link] = Link(device: peer.device, remote: listener?.remoteAddress(of: id), dialer: nil)
+        noteAddress(link)
         handle(.opened(link, peer.device, isOutgoing: false))
     }
 
@@ -378,14 +388,20 @@ final class RoomDriver {
         guard !endpoints.isEmpty, let listener else { return dialFailed(device) }
         let link = MeshLinkID(listener.nextID().value)
         let dialer = ControlDialer(
-            loop: loop, transport: transport, source: nil, mayFallBack: false,
+            loop: loop, transport: transport, source: nil, mayFallBack: false, mostOpen: Self.connectionsPerDial,
+            admits: { [unowned self] endpoint in
+                // Those of the entrance were given by the person.
+                self.entrance?.endpoint == endpoint
+                    || self.memberAddresses.admits(endpoint, of: device, now: .now)
+            },
             events: ControlDialer.Events(
                 onConnected: { _ in }, onBytes: { _ in },
                 onSecured: { [unowned self] _, address in
                     self.links[link] = Link(device: device, remote: address, dialer: self.dialers[device])
+                    self.noteAddress(link)
                     self.handle(.opened(link, device, isOutgoing: true))
                 },
-                onMessage: { [unowned self] in self.handle(.message(link, $0)) },
+                onMessage: { [unowned self] in self.received($0, on: link) },
                 onEnd: { [unowned self] _, _ in
                     if self.links[link] == nil {
                         self.dialers[device] = nil
@@ -396,6 +412,43 @@ final class RoomDriver {
                 }, onOtherHost: { _ in }))
         dialers[device] = dialer
         dialer.dial(endpoints, expecting: [device], .version2)
+        let bound = NIOLoopBound((self, dialer), eventLoop: loop)
+        loop.scheduleTask(in: Self.dialTime) {
+            let (driver, dialer) = bound.value
+            guard driver.dialers[device] === dialer, driver.links[link] == nil else { return }
+            driver.dialers[device] = nil
+            dialer.close()
+            driver.dialFailed(device)
+        }
+    }
+
+    /// Where a member is, by a link to it.
+    private func noteAddress(_ id: MeshLinkID) {
+        guard let link = links[id], session.belongs(link.device) || link.device == entrance?.device,
+            let remote = link.remote.flatMap(IPAddress.init)
+        else { return }
+        memberAddresses.linked(
+            link.device, at: remote, link.dialer == nil ? nil : link.remote.flatMap { Endpoint($0) })
+    }
+
+    /// A message on a link: it is handled, and what that costs is counted.
+    private func received(_ bytes: [UInt8], on id: MeshLinkID) {
+        guard let device = links[id]?.device else { return }
+        let start = ThreadTime.now
+        handle(.message(id, bytes))
+        guard session.spent(ThreadTime.now - start, bytes: bytes.count, on: id, of: device, now: .now) else { return }
+        hold(id, true)
+        // Its end is one of the session's deadlines.
+        pump()
+    }
+
+    private func hold(_ id: MeshLinkID, _ isHeld: Bool) {
+        guard let link = links[id] else { return }
+        if let dialer = link.dialer {
+            dialer.hold(isHeld)
+        } else {
+            listener?.hold(ConnectionID(id.value), isHeld)
+        }
     }
 
     private func dialFailed(_ device: DeviceKey) {
@@ -465,11 +518,15 @@ final class RoomDriver {
                     listener?.send(bytes, on: ConnectionID(id.value))
                 }
             case .close(let id, _): close(id)
+            case .resume(let id):
+                // Later: messages that have come already are handled at once.
+                let bound = NIOLoopBound(self, eventLoop: loop)
+                loop.execute { bound.value.hold(id, false) }
             case .dial(let device, let addresses):
                 let told = (addresses.isEmpty ? lastAddresses[device] ?? [] : addresses).map {
                     Endpoint(host: "\($0.ip)", port: $0.port)
                 }
-                let endpoints = told + handlers.locate(device).filter { !told.contains($0) }
+                let endpoints = memberAddresses.candidates(for: device, told: told, found: handlers.locate(device))
                 // Later: the session can't take an event while it is being polled.
                 let bound = NIOLoopBound(self, eventLoop: loop)
                 loop.execute { if !bound.value.isShuttingDown { bound.value.dial(device, endpoints) } }

@@ -46,6 +46,7 @@ final class SecureControl: ChannelInboundHandler {
     private(set) var stall: Stall?
     private var isViolated = false
     private var framing = MessageFraming()
+    private var isHeld = false
 
     /// `protocols`: one of these has to be chosen in the handshake.
     init(tls: NIOSSLHandler, protocols: [String], proof: PeerProof, timeout: TimeAmount, events: Events) {
@@ -71,6 +72,15 @@ final class SecureControl: ChannelInboundHandler {
         guard isSecured, events != nil, let context else { return }
         let bytes = MessageFraming.frame(message, allocator: context.channel.allocator)
         context.writeAndFlush(Self.wrapOutboundOut(bytes), promise: nil)
+    }
+
+    /// While it is held, nothing is read and no message is passed on: TCP slows the peer down.
+    func hold(_ isHeld: Bool) {
+        guard isHeld != self.isHeld, let context else { return }
+        self.isHeld = isHeld
+        // Fails only on a closed channel, which reads nothing anyway.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: !isHeld)
+        if !isHeld { passOn(context) }
     }
 
     // MARK: Lifetime
@@ -197,7 +207,11 @@ final class SecureControl: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard isSecured, !isViolated, events != nil else { return }
         framing.append(Self.unwrapInboundIn(data))
-        while events != nil {
+        passOn(context)
+    }
+
+    private func passOn(_ context: ChannelHandlerContext) {
+        while events != nil, !isHeld, !isViolated {
             do {
                 guard let message = try framing.next() else { return }
                 events?.onMessage(message)

@@ -165,6 +165,57 @@ struct RoomServerTests {
         shares[1].server.shutdown()
     }
 
+    /// A member that is gone has named somebody else's address: the others don't besiege it.
+    @Test func anAddressOfAThirdPartyGetsFewConnections() throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { try? group.syncShutdownGracefully() }
+        let connections = Log<Bool>()
+        let third = try ServerBootstrap(group: group).childChannelInitializer { channel in
+            connections.append(true)
+            return channel.eventLoop.makeCompletedFuture { channel.close(promise: nil) }
+        }.bind(host: "127.0.0.1", port: 0).wait()
+        let members = try room(["Ann", "Ben", "Mallory"])
+        defer { close([members[0], members[1]]) }
+        let port = UInt16(clamping: third.localAddress?.port ?? 0)
+        members[2].server.handle.perform {
+            $0.handle(.addresses([NetworkAddress(ip: .v4(0x7F00_0001), port: port)]))
+        }
+        members[2].server.shutdown()
+        // At most 4 of each at once, and then one in 2.5 s.
+        _ = connections.wait(seconds: 8) { _ in false }
+        let count = connections.all.count
+        #expect((1...16).contains(count), "\(count) connections")
+        try third.close().wait()
+    }
+
+    /// A member that sends without end is read slowly, and the others' words pass.
+    @Test func aFloodOfMessagesOnALinkIsReadSlowly() throws {
+        let members = try room(["Ann", "Ben", "Mallory"])
+        defer { close(members) }
+        let ann = members[0].key
+        let sent = Log<Int>()
+        // As many as the connection takes, for 3 s: what waits to be sent is bounded.
+        for _ in 0..<60 {
+            members[2].server.handle.perform { driver in
+                guard let link = driver.session.link(to: ann) else { return }
+                for _ in 0..<500 {
+                    if let dialer = driver.links[link]?.dialer {
+                        dialer.send([0x4B])
+                    } else {
+                        driver.listener?.send([0x4B], on: ConnectionID(link.value))
+                    }
+                }
+                sent.append(500)
+            }
+            _ = sent.wait(seconds: 0.05) { _ in false }
+        }
+        #expect(!sent.all.isEmpty)
+        members[1].server.write(.note("between"))
+        #expect(members[0].waitForNotes(1))
+        let blamed = members[0].events.all.contains { if case .mesh(.violated) = $0 { true } else { false } }
+        #expect(!blamed)
+    }
+
     @Test func theNinthHearsThatTheRoomIsFull() throws {
         let members = try room((1...8).map { "member \($0)" })
         defer { close(members) }

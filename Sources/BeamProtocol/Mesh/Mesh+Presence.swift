@@ -125,9 +125,7 @@ extension Mesh {
             outputs.append(.event(.full))
             return leave(now: now)
         }
-        for person in present.dropFirst(MeshLimits.members) {
-            if let link = links.first(where: { $0.device == person.device }) { close(link.id, .full, now: now) }
-        }
+        displaced = Set(present.dropFirst(MeshLimits.members).map(\.device))
         for person in before where hops[person.device] == nil { report(messages.left(person.device)) }
         var authors: Set<RoomAuthor> = [own]
         for person in present {

@@ -44,6 +44,8 @@ struct Mesh: Sendable {
         var codeRate = MessageRate()
         /// Statements of it that didn't count.
         var uselessStatements = 0
+        /// It isn't read until then, because it has used up its budget.
+        var heldUntil: MediaTime?
         var isUp: Bool { hasGreeted && entries.isGreeted }
     }
 
@@ -70,7 +72,17 @@ struct Mesh: Sendable {
     /// When the room began, by this machine's clock.
     private(set) var began = MediaTime.zero
     var links: [Link] = []
-    var dials: [DeviceKey: Dial] = [:]
+    var dials: [DeviceKey: Dial] = [:] { didSet { dialsDue = .distantPast } }
+    /// When `settleDials` has something to do; in the past if the dials have changed.
+    var dialsDue = MediaTime.distantPast
+    var dialRate = TokenBucket(
+        capacity: MeshLimits.burstDials, bitsPerSecond: MeshLimits.dialsPerSecond * 8)
+    /// Of those who belong to the room.
+    var histories: [DeviceKey: LinkHistory] = [:]
+    /// The time that all others may take.
+    var strangers = LinkBudget.ofStrangers
+    /// Members that are too many here, until they are told so.
+    var displaced: Set<DeviceKey> = []
     /// The newest of each member, and when it came.
     var statuses: [DeviceKey: MemberStatus] = [:]
     var statusTimes: [DeviceKey: MediaTime] = [:]
@@ -95,10 +107,10 @@ struct Mesh: Sendable {
     var questions = QuestionKeeping()
     var outputs = OutputQueue<Output>()
     /// When to call `settle` at the latest.
-    private(set) var deadline = MediaTime.distantFuture
+    var deadline = MediaTime.distantFuture
     private(set) var isEnded = false
     /// The peer through which this device enters, while it is in no room.
-    private var entrance: DeviceKey?
+    private(set) var entrance: DeviceKey?
     /// Grows whenever something changes that a member keeps of its room.
     private(set) var keepsakes = 0
     /// What was reported of the people last, and whether that may have changed.
@@ -269,6 +281,7 @@ struct Mesh: Sendable {
             close(link.id, .notAMember, now: now)
         }
         for device in dials.keys where !membership.belongs(device) { dials[device] = nil }
+        for device in histories.keys where !membership.belongs(device) { histories[device] = nil }
         for person in membership.people where person.device != own.device && dials[person.device] == nil {
             let isCaller = Self.dials(own.device, person.device)
             dials[person.device] = Dial(next: isCaller ? now : now + MeshLimits.dialGrace)
@@ -316,6 +329,7 @@ struct Mesh: Sendable {
     mutating func opened(_ id: MeshLinkID, device: DeviceKey, isOutgoing: Bool, now: MediaTime) {
         guard !isEnded, device != own.device else { return outputs.append(.close(id, .notAMember)) }
         dials[device]?.isUnderWay = false
+        if turnsAway(id, device, isOutgoing: isOutgoing, now: now) { return }
         let link = Link(
             id: id, device: device, isOutgoing: isOutgoing, opened: now, lastHeard: now, lastSent: now)
         if let other = links.first(where: { $0.device == device }) {
@@ -333,19 +347,16 @@ struct Mesh: Sendable {
         guard let index = index(of: id) else { return }
         let link = links.remove(at: index)
         noteLost(link)
-        schedule(link.device, now: now)
+        schedule(after: link, now: now)
         ownStatus.isDirty = true
         updatePresence(now: now)
     }
 
     /// The member couldn't be reached.
     mutating func dialFailed(_ device: DeviceKey, now: MediaTime) {
-        guard var dial = dials[device], dial.isUnderWay else { return }
-        dial.isUnderWay = false
-        let pauses = MeshLimits.redialPauses
-        dial.next = now + pauses[min(dial.failures, pauses.count - 1)]
-        dial.failures += 1
-        dials[device] = dial
+        guard dials[device]?.isUnderWay == true else { return }
+        dials[device]?.isUnderWay = false
+        postpone(device, now: now)
     }
 
     /// The member is announced on the network, or has a new address: it is dialled soon.
@@ -358,7 +369,7 @@ struct Mesh: Sendable {
         schedule(device, now: now)
     }
 
-    private mutating func schedule(_ device: DeviceKey, now: MediaTime) {
+    mutating func schedule(_ device: DeviceKey, now: MediaTime) {
         let isCaller = Self.dials(own.device, device)
         dials[device]?.next = isCaller ? now : now + MeshLimits.dialGrace
     }
@@ -372,13 +383,8 @@ struct Mesh: Sendable {
         let link = links[index]
         outputs.append(.event(.violated(link.device, what: what)))
         // Not again at once: what it does costs time.
-        dials[link.device]?.failures = MeshLimits.redialPauses.count
+        refuseViolator(index, now: now)
         close(link.id, .violation(what), now: now)
-        dialLater(link.device, now: now)
-    }
-
-    private mutating func dialLater(_ device: DeviceKey, now: MediaTime) {
-        dials[device]?.next = now + (MeshLimits.redialPauses.last ?? .seconds(1))
     }
 
     mutating func send(_ message: SecureMessage, _ index: Int, now: MediaTime) {
@@ -398,7 +404,11 @@ struct Mesh: Sendable {
     }
 
     private mutating func cameUp(_ index: Int, now: MediaTime) {
-        dials[links[index].device]?.failures = 0
+        let device = links[index].device
+        // A link that is soon lost again is one more failure.
+        if let failures = dials[device]?.failures, failures > 2 { dials[device]?.failures = 2 }
+        histories[device, default: LinkHistory()].wasUp = true
+        histories[device]?.hasPlace(now: now)
         ownStatus.isDirty = true
         let id = links[index].id
         updatePresence(now: now)
@@ -417,10 +427,11 @@ struct Mesh: Sendable {
         case .mesh(.firstGreeting):
             outputs.append(.event(.otherVersion(links[index].device)))
             close(links[index].id, .otherVersion, now: now)
+        case .mesh(.paused(let pause)): paused(pause, index, now: now)
         case .mesh(let message):
             guard links[index].entries.isGreeted else { return violated(index, "it didn't greet first", now: now) }
             switch message {
-            case .greeting, .firstGreeting, .alive: break
+            case .greeting, .firstGreeting, .alive, .paused: break
             case .held(let held): take(held, from: index, now: now)
             case .forked(let proof): take(proof, from: index, now: now)
             case .toHost, .toViewer: outputs.append(.carried(id, message))
@@ -465,7 +476,7 @@ struct Mesh: Sendable {
         guard !isEnded, let index = links.firstIndex(where: { $0.device == device }) else { return }
         guard membership?.belongs(device) == true else { return close(links[index].id, .notAMember, now: now) }
         guard present.count < MeshLimits.members || present.contains(where: { $0.device == device }) else {
-            return close(links[index].id, .full, now: now)
+            return closeFull(index, now: now)
         }
         links[index].run = greeting.run
         links[index].entries.isGreeted = true
@@ -499,33 +510,24 @@ struct Mesh: Sendable {
     /// Sends what is due, and notices who has fallen silent.
     mutating func settle(now: MediaTime) {
         guard !isEnded else { return }
-        for link in links where link.lastHeard + MeshLimits.silence <= now {
+        var next = settleHolds(now: now)
+        for link in links where link.heldUntil == nil && link.lastHeard + MeshLimits.silence <= now {
             close(link.id, .silent, now: now)
         }
         for link in links where !link.isUp && link.opened + MeshLimits.greetingTimeout <= now {
             close(link.id, .silent, now: now)
         }
-        var next = MediaTime.distantFuture
-        for (device, dial) in dials where !links.contains(where: { $0.device == device }) {
-            if dial.isUnderWay {
-                if dial.next + MeshLimits.dialTimeout <= now { dialFailed(device, now: now) }
-            } else if dial.next <= now {
-                dials[device]?.isUnderWay = true
-                dials[device]?.next = now
-                outputs.append(.dial(device))
-            }
-            guard let dial = dials[device] else { continue }
-            next = min(next, dial.isUnderWay ? dial.next + MeshLimits.dialTimeout : dial.next)
-        }
+        next = min(next, settleDials(now: now))
         if let time = staleness, time <= now { updatePresence(now: now) }
         next = min(next, settleCode(now: now), settleHistory(now: now))
         settleQuestions(now: now)
         if membership != nil, ownStatus.due(now: now) <= now { publish(now: now) }
+        dismissDisplaced(now: now)
         guard !isEnded else { return }
         if membership != nil { next = min(next, ownStatus.due(now: now), staleness ?? .distantFuture) }
         for id in links.map(\.id) {
             guard let index = index(of: id) else { continue }
-            next = min(next, links[index].lastHeard + MeshLimits.silence)
+            if links[index].heldUntil == nil { next = min(next, links[index].lastHeard + MeshLimits.silence) }
             guard links[index].isUp else {
                 next = min(next, links[index].opened + MeshLimits.greetingTimeout)
                 continue

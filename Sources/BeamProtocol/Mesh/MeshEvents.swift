@@ -21,6 +21,8 @@ public enum MeshRefusal: Error, Hashable, Sendable {
     case wasHereBefore
     /// The two members have another link.
     case second
+    /// The peer's links are refused for a while; it was told so.
+    case paused(MeshPause.Reason)
     /// Nothing has come for a while.
     case silent
     case violation(String)
@@ -56,6 +58,8 @@ public enum MeshEvent: Sendable, Equatable {
     /// A member breaks the rules: a part of a sentence.
     case violated(DeviceKey, what: String)
     case putOut(by: String)
+    /// That member refuses this device's links for a while.
+    case refused(by: DeviceKey, MeshPause)
     /// More than a room takes have come together, and this device was among the last.
     case full
     /// What was kept of the room says that this device doesn't belong to it (any more).
@@ -101,6 +105,8 @@ extension Mesh {
         case send(MeshLinkID, SecureMessage)
         /// Closes the connection once everything sent so far has left.
         case close(MeshLinkID, MeshRefusal)
+        /// The link, which wasn't read for a while, is read again.
+        case resume(MeshLinkID)
         /// Connects to the member; answer with `opened` or `dialFailed`.
         case dial(DeviceKey)
         /// A member that is here has sent a part of a dialog about pictures.

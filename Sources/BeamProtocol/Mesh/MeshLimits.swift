@@ -65,4 +65,50 @@ public enum MeshLimits {
     static let dialTimeout = Duration.seconds(6)
     /// The member with the higher key waits so long for the other one to dial.
     static let dialGrace = Duration.milliseconds(1500)
+
+    // MARK: How often links are made
+
+    /// Dials in all: begun in a second, at once, and under way at a time. Of 192 that belong to a room seven others may be
+    /// here.
+    static let dialsPerSecond = 8
+    static let burstDials = 16
+    static let dialsAtATime = 8
+    /// A link that was up for less counts as a dial that has failed: the next one comes after a pause.
+    static let steadyLink = Duration.seconds(5)
+    /// Links that one member may open: more than a network that comes and goes makes an honest one open.
+    static let linksPerSecond = 1
+    static let burstLinks = 10
+    static let tooManyPause = Duration.seconds(10)
+    /// Links of members that haven't greeted, at a time.
+    static let waitingLinks = 16
+    /// Who has broken the rules gets no link for so long, after the first time, the second, …; the last one repeats. After
+    /// the memory's time nothing is held against it.
+    static let violationPauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
+    static let violationMemory = Duration.seconds(1800)
+    /// Who finds the room full tries again after so long.
+    static let fullPauses: [Duration] = [.seconds(5), .seconds(10), .seconds(30)]
+    static let strangersPause = Duration.seconds(5)
+    /// The longest pause that a peer is believed.
+    static let longestPause = Duration.seconds(300)
+    /// The least time between two reports that a member refuses links.
+    static let refusalPause = Duration.seconds(30)
+
+    // MARK: What links may cost
+
+    /// The time of the event loop's thread that the messages of one link may take in a second, and at once; and those of
+    /// all links together.
+    static let linkTimePerSecond = Duration.milliseconds(50)
+    static let linkTimeBurst = Duration.milliseconds(200)
+    static let allLinksTimePerSecond = Duration.milliseconds(80)
+    /// Messages of one link. A member that passes on what seven others write sends about 150 a second: 33 batches, 33
+    /// acknowledgements, 20 statuses, 20 partial captions, and what its viewers and its door say.
+    static let messagesPerSecond = 400
+    static let burstMessages = 800
+    /// For how long a link isn't read.
+    static let shortestHold = Duration.milliseconds(20)
+    static let longestHold = Duration.seconds(5)
+    /// Those of all devices together that don't belong to the room by what is known here: newcomers that another member
+    /// has let in a moment ago, and those who were put out.
+    static let strangersTimePerSecond = Duration.milliseconds(10)
+    static let strangersTimeBurst = Duration.milliseconds(100)
 }

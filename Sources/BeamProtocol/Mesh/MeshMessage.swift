@@ -58,6 +58,8 @@ enum MeshMessage: Hashable, Sendable {
         var after: UInt32
         var milliseconds: UInt32
     }
+    /// The sender refuses the receiver's links for a while, and closes this one.
+    case paused(MeshPause)
 
     /// A message of the dialog of a viewer with a host, on the link of two members: what they say on a connection of their
     /// own outside rooms.
@@ -89,6 +91,7 @@ extension MeshMessage {
         case .held: .meshHeld
         case .forked: .meshForked
         case .firstGreeting: .meshFirstGreeting
+        case .paused: .meshPaused
         }
     }
 
@@ -121,6 +124,9 @@ extension MeshMessage {
         case .code(let code): Self.write(code, to: &bytes)
         case .errand(let errand): Self.write(errand, to: &bytes)
         case .question(let errand): Self.write(errand, to: &bytes)
+        case .paused(let pause):
+            bytes.append(pause.reason.rawValue)
+            bytes.append(bigEndian: pause.milliseconds)
         case .toHost(let carried), .toViewer(let carried):
             bytes += carried.source.bytes
             bytes.append(bigEndian: carried.dialog)
@@ -171,6 +177,8 @@ extension MeshMessage {
         case .meshCode: self = .code(try reader.code(kind))
         case .meshErrand: self = .errand(try reader.errand(kind))
         case .meshQuestion: self = .question(try reader.question(kind))
+        case .meshPaused:
+            self = .paused(MeshPause(reason: try reader.integer(), milliseconds: try reader.integer()))
         default: return nil
         }
     }

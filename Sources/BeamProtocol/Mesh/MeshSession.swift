@@ -90,6 +90,8 @@ public struct MeshSession: Sendable {
         case send(MeshLinkID, [UInt8])
         /// Close once everything sent so far has left.
         case close(MeshLinkID, MeshRefusal)
+        /// The link is to be read again (`spent`).
+        case resume(MeshLinkID)
         /// Connect to the member; `addresses`: where it has said that it is.
         case dial(DeviceKey, addresses: [NetworkAddress])
         case carried(MeshLinkID, Carried)
@@ -192,6 +194,15 @@ public struct MeshSession: Sendable {
         mesh.settle(now: now)
     }
 
+    /// A message of `bytes` bytes that came on the link has been handled, which took so much of the thread's time. To be
+    /// called after each; `device` is the link's peer, also if the link is closed by now. Returns whether the link isn't to
+    /// be read until `Output.resume`.
+    public mutating func spent(
+        _ time: Duration, bytes: Int, on link: MeshLinkID, of device: DeviceKey, now: MediaTime
+    ) -> Bool {
+        mesh.spent(time, bytes: bytes, on: link, of: device, now: now)
+    }
+
     /// The person at the own door has answered. Returns false if another member was first.
     public mutating func questionAnswered(_ number: UInt64, accept: Bool, now: MediaTime) -> Bool {
         defer { mesh.settle(now: now) }
@@ -255,6 +266,7 @@ public struct MeshSession: Sendable {
                 case .close(let link, let reason):
                     carriedRates[link] = nil
                     return .close(link, reason)
+                case .resume(let link): return .resume(link)
                 case .dial(let device):
                     return .dial(device, addresses: mesh.statuses[device]?.addresses ?? [])
                 case .carried(let link, let message):
@@ -301,7 +313,7 @@ extension MeshEvent {
         case .undelivered(let id, let reason): .undelivered(id: id, reason: reason)
         case .unwritten(let content, let reason): .unwritten(content, reason: reason)
         case .slowed(let isSlowed): .slowed(isSlowed)
-        case .people, .code, .violated, .putOut, .full, .notResumed, .forked, .otherVersion: nil
+        case .people, .code, .violated, .refused, .putOut, .full, .notResumed, .forked, .otherVersion: nil
         }
     }
 }

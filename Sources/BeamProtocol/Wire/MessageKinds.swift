@@ -51,6 +51,7 @@ extension SecureMessage {
         case meshQuestion = 0x50
         case meshHeld = 0x51
         case meshForked = 0x52
+        case meshPaused = 0x56
     }
 }
 

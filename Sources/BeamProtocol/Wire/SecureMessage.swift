@@ -354,8 +354,7 @@ extension SecureMessage {
             }
             self = .room(message)
         case .meshGreeting, .meshFirstGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer,
-            .meshCode,
-            .meshErrand, .meshQuestion, .meshHeld, .meshForked:
+            .meshCode, .meshErrand, .meshQuestion, .meshHeld, .meshForked, .meshPaused:
             guard let message = try MeshMessage(kind, fields.rest) else {
                 self = .unknown(number)
                 return

@@ -1,3 +1,4 @@
+import BeamMedia
 import BeamNetwork
 import BeamProtocol
 
@@ -48,6 +49,31 @@ extension RoomMeeting {
             })
     }
 
+    /// A member closes this device's links for a while.
+    func refused(by device: DeviceKey, _ pause: MeshPause) {
+        let seconds = max(1, Int(pause.duration.inSeconds.rounded(.up)))
+        context.events.write(
+            "link-refused",
+            [
+                "from": .string(device.hex), "name": .string(people.name(of: device)),
+                "reason": .string(Self.words(pause.reason)), "seconds": .integer(seconds),
+            ])
+        guard state.withLock({ $0.refusals.allows(at: .now) }) else { return }
+        context.say(
+            "“\(people.name(of: device))” takes no connection from this device for \(Words.count(seconds, "second")): "
+                + "\(Self.words(pause.reason)).")
+    }
+
+    static func words(_ reason: MeshPause.Reason) -> String {
+        switch reason {
+        case .other: "it doesn't say why"
+        case .violation: "it says that this device has broken the room's rules"
+        case .full: "it says that the room is full, with \(MeshLimits.members) members in it"
+        case .tooMany: "this device has connected too often"
+        case .busy: "it is busy"
+        }
+    }
+
     static func words(_ refusal: MeshRefusal) -> String {
         switch refusal {
         case .noRoom: "this device isn't in a room"
@@ -58,6 +84,7 @@ extension RoomMeeting {
         case .tooManyChanges: "the room's membership has changed too often; make a new room"
         case .wasHereBefore: "only who has come later can be put out"
         case .second: "there is another connection"
+        case .paused: "it takes no connection at present"
         case .silent: "it doesn't answer"
         case .violation(let what): what
         case .left: "this device is leaving"

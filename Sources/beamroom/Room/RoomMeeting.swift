@@ -352,6 +352,7 @@ final class RoomMeeting: Sendable {
             context.say(
                 "“\(people.name(of: device))” has a version of BeamRoom that can't meet this one in a room: install the "
                     + "same version on both.")
+        case .refused(let device, let pause): refused(by: device, pause)
         case .putOut(let name):
             end("put-out", "“\(PeerText.name(name))” has put this device out of the room.", forgets: true)
         case .full:

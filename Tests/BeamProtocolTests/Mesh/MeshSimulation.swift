@@ -15,6 +15,8 @@ struct MeshSimulation {
         var isFrozen = false
         /// What it was told to close its links for.
         var refusals: [MeshRefusal] = []
+        /// Whom it has dialled.
+        var dialled: [DeviceKey] = []
         var questions: [RoomQuestion] = []
         /// What its door was told about newcomers' proofs, by number; nil: it may be checked.
         var verdicts: [(number: UInt64, pause: Duration?)] = []
@@ -306,10 +308,11 @@ struct MeshSimulation {
                     members[index].refusals.append(reason)
                     close(link.value, by: index)
                 case .event(let event): members[index].events.append(event)
-                case .carried: break
+                case .carried, .resume: break
                 case .question(let question): members[index].questions.append(question)
                 case .codeVerdict(let number, let pause): members[index].verdicts.append((number, pause))
                 case .dial(let device):
+                    members[index].dialled.append(device)
                     guard let to = members.firstIndex(where: { DeviceKey.made($0.number) == device }),
                         members[to].isAlive
                     else {
