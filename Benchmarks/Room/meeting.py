@@ -90,7 +90,8 @@ class Person:
         self.program = Member(
             self.stack, self.state,
             ["room", *arguments, "--no-discovery", *([] if "--window-display" in self.more else ["--no-window"]),
-             "--name", self.name, "--accept", "all", "--source", "pattern", *self.more], self.cables.at(self.number))
+             "--name", self.name, "--accept", "all", "--relays", "all", "--source",
+             "pattern", *self.more], self.cables.at(self.number))
         return self
 
     def people(self):

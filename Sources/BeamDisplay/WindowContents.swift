@@ -51,8 +51,11 @@ public struct WindowWarning: Hashable, Sendable {
     public var short: String?
     /// How long the sentence is shown before it is reduced to the padlock.
     public var time: Duration
+    /// It is about encryption. Otherwise the sentence is in place of the padlock, in one line.
+    public var hasPadlock: Bool
 
-    public init(words: String, short: String? = nil, time: Duration = .seconds(8)) {
+    public init(words: String, short: String? = nil, time: Duration = .seconds(8), hasPadlock: Bool = true) {
+        self.hasPadlock = hasPadlock
         self.words = words
         self.short = short
         self.time = time

@@ -147,19 +147,17 @@ extension RoomDriver {
 
     func directLink(to device: DeviceKey) -> MeshLinkID? { session.link(to: device) }
 
-    /// The link by which what `device` shares is got: to it, or to a member that serves it on.
-    func way(to device: DeviceKey) -> MeshLinkID? {
-        session.link(to: device)
-            ?? session.relays(to: device).lazy.compactMap { [self] in session.link(to: $0) }.first
-    }
-
     func name(of device: DeviceKey) -> String? { members[device] }
 
     func add(_ path: RoomPath) {
         if !paths.contains(where: { $0 === path }) { paths.append(path) }
     }
 
-    func remove(_ path: RoomPath) { paths.removeAll { $0 === path } }
+    func remove(_ path: RoomPath) {
+        paths.removeAll { $0 === path }
+        if !paths.contains(where: { $0.source == path.source }) { forgetWay(to: path.source) }
+        updateRelayQuestions()
+    }
 }
 
 extension HostSession.Configuration {

@@ -71,6 +71,12 @@ final class RoomDriver {
     private var lastAddresses: [DeviceKey: [NetworkAddress]] = [:]
     private var memberAddresses: MemberAddresses
     private var roomName = ""
+    /// Through whom pictures come, and what the person has said about that.
+    var relaying: RoomServer.Relaying { options.relaying }
+    var usedRelays: [DeviceKey: DeviceKey] = [:]
+    var relayAnswers: [RelayWay: Bool] = [:]
+    /// What the person is asked at present: through whom to see each of these.
+    var relayQuestions: [DeviceKey: DeviceKey] = [:]
     var isOwnPaused = false
 
     init(loop: any EventLoop, options: RoomServer.Options, handlers: RoomServer.Handlers) {
@@ -203,6 +209,7 @@ final class RoomDriver {
                     (try? SocketAddress(ipAddress: text, port: port)).flatMap { NetworkAddress($0) }
                 }))
         for path in paths { path.preferDirectLink() }
+        updateRelayQuestions()
         for (device, source) in relays where source.isIdle || !paths.contains(where: { $0.source == device }) {
             endRelay(device)
         }
@@ -303,6 +310,7 @@ final class RoomDriver {
         if now != members {
             members = now
             memberAddresses.keep { now[$0] != nil }
+            forgetRelayAnswers()
             door.handle(.remembered(now))
             ownShare?.driver.handle(.remembered(now))
             for source in relays.values { source.driver.handle(.remembered(now)) }
@@ -555,7 +563,10 @@ final class RoomDriver {
         guard case .people(let people) = event else { return }
         for path in paths where people.contains(where: { $0.device == path.source && $0.isHere }) { path.appeared() }
         for person in people where !(person.isHere && person.isSharing) { endRelay(person.device) }
+        updateRelayQuestions()
     }
+
+    func onRelay(_ event: RoomServer.Event) { handlers.onEvent(event) }
 
     private func keep() {
         guard session.keepsakes != keepsakes, !isShuttingDown, var room = session.kept(now: .now) else { return }

@@ -19,8 +19,9 @@ final class RoomPath: ControlPath {
     private var dialog: UInt32 = 0
     /// Counts dials, so that what belongs to an earlier one is recognised.
     private var dialled: UInt64 = 0
-    /// The viewer waits for a way to the source.
+    /// The viewer waits for a way to the source, and since when.
     private var isWaiting = false
+    private(set) var waitingSince: NIODeadline?
     /// Since when there is a direct link that isn't in use.
     private var directSince: NIODeadline?
 
@@ -41,10 +42,13 @@ final class RoomPath: ControlPath {
         room.value.add(self)
         guard let way = room.value.way(to: source) else {
             isWaiting = true
+            waitingSince = waitingSince ?? .now()
             return later { $0.events.onEnd("nobody here can reach it at present", .network) }
         }
         link = way
+        waitingSince = nil
         dialog = room.value.nextDialog()
+        room.value.wayChanged(of: self)
         later { path in
             guard let link = path.link else { return }
             path.events.onSecured(path.source, path.room.value.remoteAddress(of: link))
@@ -77,6 +81,7 @@ final class RoomPath: ControlPath {
 
     func end() {
         close()
+        waitingSince = nil
         room.value.remove(self)
     }
 

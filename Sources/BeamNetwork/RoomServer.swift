@@ -19,17 +19,28 @@ public final class RoomServer: Sendable {
         public var door: HostSession.Configuration
         /// This member's name.
         public var name: String
+        public var relaying: Relaying
 
         public init(
             bindAddress: String? = nil, controlPort: UInt16 = 52345, identity: LocalIdentity,
-            door: HostSession.Configuration, name: String
+            door: HostSession.Configuration, name: String, relaying: Relaying = .ask
         ) {
+            self.relaying = relaying
             self.bindAddress = bindAddress
             self.controlPort = controlPort
             self.identity = identity
             self.door = door
             self.name = name
         }
+    }
+
+    /// Whether pictures of members that can't be reached directly are taken from another member, who could show something
+    /// else in their place.
+    public enum Relaying: String, Sendable, CaseIterable {
+        /// Once the person has agreed, for each member and each that serves it on: `Event.relayNeeded`, `answerRelay`.
+        case ask
+        case all
+        case none
     }
 
     /// How the room begins for this member.
@@ -50,6 +61,13 @@ public final class RoomServer: Sendable {
         case keep(KeptRoom)
         /// The door has let somebody in whom the room doesn't take.
         case notAdmitted(DeviceKey, MeshRefusal)
+        /// What the first one shares can't be got directly, but through the second one: `answerRelay` says whether it is to
+        /// be. Withdrawn by `relayNotNeeded`, or by another question about the first one.
+        case relayNeeded(DeviceKey, through: DeviceKey)
+        case relayNotNeeded(DeviceKey)
+        /// The pictures of the first one come through the second one from now on; nil: directly. Said before the first of
+        /// them. At first they come directly.
+        case relayed(DeviceKey, through: DeviceKey?)
         /// The member through which this device was to enter can't be reached, or doesn't let it in.
         case notEntered
     }
@@ -123,6 +141,11 @@ public final class RoomServer: Sendable {
 
     /// Discovery has found the member, or it may be at another address: it is dialled soon.
     public func appeared(_ device: DeviceKey) { handle.perform { $0.handle(.appeared(device)) } }
+
+    /// The person's answer to `Event.relayNeeded`, which may be changed later.
+    public func answerRelay(_ source: DeviceKey, through relay: DeviceKey, accept: Bool) {
+        handle.perform { $0.answerRelay(source, through: relay, accept: accept) }
+    }
 
     /// What this member shares is held, or goes on.
     public func setPaused(_ isPaused: Bool) { handle.perform { $0.setPaused(isPaused) } }

@@ -24,6 +24,15 @@ public final class RoomBoard: Sendable {
         var number: Int
     }
 
+    /// What a member shares can be got through another one only.
+    struct RelayQuestion: Sendable {
+        var source: DeviceKey
+        var relay: DeviceKey
+        var text: String
+        /// Less than 0, another one for each question.
+        var number: Int
+    }
+
     struct Content: Sendable {
         var room: String?
         var people: [MeshPerson] = []
@@ -42,6 +51,8 @@ public final class RoomBoard: Sendable {
         var offer: String?
         /// Whether this is the room that the person means: a question; nil: it isn't asked.
         var doubt: String?
+        /// Pictures that can be got through another member only, in the order in which that came up.
+        var relayQuestions: [RelayQuestion] = []
         /// In the order in which they came. The first one is asked about.
         var newcomers: [Newcomer] = []
         /// Questions so far.
@@ -110,6 +121,25 @@ public final class RoomBoard: Sendable {
     /// Another room that the person can enter, and how: without a full stop. Nil: there is none any more.
     public func setOffer(_ words: String?) { change { $0.offer = words } }
 
+    // MARK: Pictures through other members
+
+    /// The person is asked whether to see what `source` shares through `relay`.
+    ///
+    /// - Parameter text: without the keys that answer.
+    public func askRelay(_ source: DeviceKey, through relay: DeviceKey, _ text: String) {
+        change { content in
+            content.relayQuestions.removeAll { $0.source == source }
+            content.questions += 1
+            content.relayQuestions.append(
+                RelayQuestion(source: source, relay: relay, text: text, number: -content.questions))
+        }
+    }
+
+    /// It is answered, or has no point any more.
+    public func settleRelay(_ source: DeviceKey) {
+        change { content in content.relayQuestions.removeAll { $0.source == source } }
+    }
+
     // MARK: Newcomers
 
     /// Somebody asks to be let in: the person is asked whether to compare digits.
@@ -175,7 +205,7 @@ extension RoomBoard.Content {
     }
 
     /// The number of the question whether this is the right room.
-    static let doubtNumber = -1
+    static let doubtNumber = Int.min
 
     /// What the person is asked now.
     var ask: WindowAsk? {
@@ -196,8 +226,14 @@ extension RoomBoard.Content {
             }
         }
         if let doubt { return WindowAsk(id: Self.doubtNumber, text: doubt) }
+        if let question = relayQuestions.first {
+            return WindowAsk(id: question.number, text: "\(question.text) y or n")
+        }
         return offer.map { WindowAsk(id: 0, text: $0, takesLetters: false) }
     }
+
+    /// What is asked in the question about a picture with this number.
+    func relayQuestion(_ number: Int) -> RoomBoard.RelayQuestion? { relayQuestions.first { $0.number == number } }
 
     /// Who asks in the question with this number.
     func connection(asked number: Int) -> ConnectionID? {

@@ -61,6 +61,9 @@ public final class RoomViewers: Sendable {
         var isDue = false
         /// When a member's viewer was begun last.
         var begun: [DeviceKey: MediaTime] = [:]
+        /// Through whom pictures come, or can only be got.
+        var relays: [DeviceKey: String] = [:]
+        var neededRelays: [DeviceKey: String] = [:]
         var onChange: (@Sendable () -> Void)?
     }
 
@@ -98,6 +101,27 @@ public final class RoomViewers: Sendable {
             return true
         }
         if isNews { followSoon() }
+    }
+
+    /// The pictures of `device` come through the member of this name from now on; nil: directly. May be called on the event
+    /// loop.
+    public func setRelay(of device: DeviceKey, _ name: String?) {
+        tellRelay(of: device) { $0.relays[device] = name }
+    }
+
+    /// They can be got only through the member of this name, and the person is asked; nil: not any more.
+    public func setNeededRelay(of device: DeviceKey, _ name: String?) {
+        tellRelay(of: device) { $0.neededRelays[device] = name }
+    }
+
+    private func tellRelay(of device: DeviceKey, _ change: (inout State) -> Void) {
+        let (viewer, relay, needed) = state.withLock { state in
+            change(&state)
+            return (
+                state.watched.first { $0.device == device }?.viewer, state.relays[device], state.neededRelays[device]
+            )
+        }
+        viewer?.setRelay(relay, needed: needed)
     }
 
     private func followSoon(after pause: Duration = .zero) {
@@ -185,6 +209,7 @@ public final class RoomViewers: Sendable {
                 return state.onChange
             }
             onChange?()
+            tellRelay(of: device) { _ in }
             viewer.start()
             if viewing.window != nil { viewer.decode.start() }
         } catch {

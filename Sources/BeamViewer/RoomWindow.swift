@@ -19,13 +19,17 @@ public final class RoomWindow {
         public var answerDoubt: @Sendable (Bool) -> Void
         /// The answer about somebody who asks to be let in.
         public var decide: @Sendable (ConnectionID, _ accept: Bool) -> Void
+        /// The answer about a picture that comes through another member.
+        public var decideRelay: @Sendable (_ source: DeviceKey, _ relay: DeviceKey, _ accept: Bool) -> Void
 
         public init(
             write: @escaping @Sendable (RoomInput) -> Void, toggleShare: @escaping @Sendable () -> Void,
             togglePause: @escaping @Sendable () -> Void, answerOffer: @escaping @Sendable (Bool) -> Void,
             answerDoubt: @escaping @Sendable (Bool) -> Void,
-            decide: @escaping @Sendable (ConnectionID, _ accept: Bool) -> Void
+            decide: @escaping @Sendable (ConnectionID, _ accept: Bool) -> Void,
+            decideRelay: @escaping @Sendable (_ source: DeviceKey, _ relay: DeviceKey, _ accept: Bool) -> Void
         ) {
+            self.decideRelay = decideRelay
             self.answerOffer = answerOffer
             self.answerDoubt = answerDoubt
             self.decide = decide
@@ -138,6 +142,10 @@ public final class RoomWindow {
 
     private func answer(_ number: Int, _ isYes: Bool) {
         if number == RoomBoard.Content.doubtNumber { return actions.answerDoubt(isYes) }
+        if number < 0 {
+            guard let question = board.read({ $0.relayQuestion(number) }) else { return }
+            return actions.decideRelay(question.source, question.relay, isYes)
+        }
         guard number > 0 else { return actions.answerOffer(isYes) }
         if let connection = board.read({ $0.connection(asked: number) }) { actions.decide(connection, isYes) }
     }

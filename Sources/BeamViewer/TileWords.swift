@@ -14,7 +14,11 @@ struct TileWords: Sendable, Equatable {
 extension ViewerStatus {
     /// The same as `words`, short, and without the host's name, which is the tile's label. Nil while the picture is live.
     var tileWords: TileWords? {
-        switch phase {
+        if let neededRelay {
+            return TileWords(
+                state: "Only through “\(neededRelay)”", detail: "You are asked whether to show it in this way.")
+        }
+        return switch phase {
         case .searching: TileWords(state: "Looking for it…")
         case .picking: nil
         case .connecting:

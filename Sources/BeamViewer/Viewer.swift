@@ -355,6 +355,11 @@ public final class Viewer: Sendable {
     /// In a room of equals: whether the member has paused what it shares.
     func setHeldByMember(_ isHeld: Bool) { shared.updateStatus { $0.heldByMember(isHeld) } }
 
+    /// In a room of equals: through whom its pictures come, or can only be got.
+    func setRelay(_ name: String?, needed: String?) {
+        shared.updateStatus { $0.relayed(by: name, needed: needed) }
+    }
+
     /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
         guard !shared.read({ $0.status.isRefused }) else { return tryAgain(.code(code)) }

@@ -158,7 +158,7 @@ import Synchronization
             sources[index].isFault = words?.isFault ?? false
             sources[index].isHeld = status.isPaused
             if status.isOver { window.forgetPicture(of: slot.id) }
-            sources[index].warning = status.isUnencrypted ? "not encrypted" : nil
+            sources[index].warning = status.isUnencrypted ? "not encrypted" : status.relayWords
         }
         window.setSources(sources)
     }

@@ -30,6 +30,13 @@ import BeamProtocol
     private static let unencrypted = WindowWarning(
         words: "Not encrypted: everybody on this network can see this picture")
 
+    /// Shown for as long as the picture is: whoever passes it on could show another one.
+    private static func relayed(_ words: String) -> WindowWarning {
+        WindowWarning(
+            words: words.prefix(1).uppercased() + words.dropFirst(), short: words, time: .seconds(24 * 3600),
+            hasPadlock: false)
+    }
+
     /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
     /// After a refusal it says what can be done.
     static func prompt(_ status: ViewerStatus) -> CodePrompt? {
@@ -71,7 +78,7 @@ import BeamProtocol
     func showStatus(_ status: ViewerStatus) {
         let words = status.words
         let name = status.quotedName
-        window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
+        window.setWarning(status.isUnencrypted ? Self.unencrypted : status.relayWords.map(Self.relayed))
         if status.isOver { window.forgetPicture() }
         // The words about a lost host say since when.
         let seconds = status.lostSince == nil ? status.stalledSeconds : nil

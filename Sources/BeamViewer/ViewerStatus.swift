@@ -59,6 +59,11 @@ struct ViewerStatus: Sendable {
     private var condition = ShareCondition()
     /// In a room of equals: the member whose screen this is has paused.
     private var isHeldByMember = false
+    /// The same: the name of the member through whom the picture comes, who could show another one; nil: it comes from
+    /// the one whose screen it is.
+    private(set) var relay: String?
+    /// The picture can only be got through the member of this name, and the person is asked.
+    private(set) var neededRelay: String?
     /// This viewer asks at the door of a room, whose members aren't named to strangers.
     private(set) var isAtRoomDoor = false
     /// `condition` is of an earlier session. The room tells whether the host was started again since.
@@ -330,6 +335,15 @@ struct ViewerStatus: Sendable {
 
     /// The room has told whether the member has paused.
     mutating func heldByMember(_ isHeld: Bool) { isHeldByMember = isHeld }
+
+    /// Through whom the pictures come, or could come.
+    mutating func relayed(by name: String?, needed: String?) {
+        relay = name.map { PeerText.name($0) }
+        neededRelay = needed.map { PeerText.name($0) }
+    }
+
+    /// What is said of the picture wherever it is shown; nil: nothing.
+    var relayWords: String? { relay.map { "through “\($0)”" } }
 
     /// The last picture isn't to be seen any more: the share has ended, or isn't for this viewer.
     var isOver: Bool {

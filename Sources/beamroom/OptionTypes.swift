@@ -100,6 +100,7 @@ enum OptionWords {
 }
 
 extension HostSession.Acceptance: ExpressibleByArgument {}
+extension RoomServer.Relaying: ExpressibleByArgument {}
 
 /// The jitter margin of the playout buffer: `auto`, or milliseconds.
 enum PlayoutDelay: ExpressibleByArgument {

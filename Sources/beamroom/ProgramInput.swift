@@ -10,7 +10,9 @@ import Synchronization
 /// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
 /// line. In a room `{"share":true|false}` begins and ends to share, `{"caption":"…","speaker":"…"}` writes a caption
 /// (`partial` what is just being said), `{"putOut":NAME|KEY}` puts a member out, `{"join":true}` enters the other
-/// room that was reported, and `{"trust":true}` says that the present one is the right one. A bad line gets an event `error` and disturbs nothing.
+/// room that was reported, `{"trust":true}` says that the present one is the right one, and
+/// `{"relay":true|false,"from":NAME|KEY}` answers whether to show a screen through another member. A bad line gets an
+/// event `error` and disturbs nothing.
 final class ProgramInput: Sendable {
     /// The longest line in bytes: a message of the greatest length, and what is around it.
     static let longestLine = RoomLimits.entryBody + 1024
@@ -37,6 +39,9 @@ final class ProgramInput: Sendable {
         var join: @Sendable () -> String?
         /// This is the room that is meant: what the options share begins.
         var trust: @Sendable () -> Void
+        /// Whether to show a screen through another member, whose: nil: the only one that was asked about. Nil: it is done;
+        /// otherwise why it can't be.
+        var relay: @Sendable (_ accept: Bool, _ from: String?) -> String?
     }
 
     private struct State {
@@ -169,7 +174,7 @@ final class ProgramInput: Sendable {
             throw BadLine(
                 reason: handlers.room == nil
                     ? "it has none of the members `message`, `note` and `pause`"
-                    : "it has none of the members `message`, `note`, `caption`, `share`, `pause`, `putOut`, `join` and `trust`"
+                    : "it has none of the members `message`, `note`, `caption`, `share`, `pause`, `putOut`, `join`, `trust` and `relay`"
             )
         }
     }
@@ -206,6 +211,12 @@ final class ProgramInput: Sendable {
         } else if let value = members["trust"] {
             guard String(decoding: value, as: UTF8.self) == "true" else { throw BadLine(reason: "`trust` takes true") }
             room.trust()
+        } else if let value = members["relay"] {
+            let text = String(decoding: value, as: UTF8.self)
+            guard text == "true" || text == "false" else { throw BadLine(reason: "`relay` takes true or false") }
+            let from = members["from"].flatMap { ProgramJSON.string($0) }
+            guard members["from"] == nil || from != nil else { throw BadLine(reason: "`from` takes a string") }
+            if let reason = room.relay(text == "true", from) { throw BadLine(reason: reason) }
         } else {
             return false
         }

@@ -49,6 +49,8 @@ final class TerminalQuestions: Sendable {
         var newCode: (@Sendable () -> Void)?
         /// In a room, `j`: to join the other room of its name.
         var join: (@Sendable () -> Void)?
+        /// In a room, `r`: to show a screen through another member, which was asked.
+        var relay: (@Sendable () -> Void)?
     }
 
     /// What a person writes without having been asked.
@@ -229,6 +231,7 @@ final class TerminalQuestions: Sendable {
         case "?", "h": listKeys(commands)
         case "c": commands.newCode?()
         case "j": commands.join?()
+        case "r": commands.relay?()
         default: break
         }
     }

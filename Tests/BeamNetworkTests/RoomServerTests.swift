@@ -14,13 +14,15 @@ private final class TestMember: Sendable {
     let server: RoomServer
     let events = Log<RoomServer.Event>()
 
-    init(_ name: String, identity: LocalIdentity? = nil) throws {
+    /// - Parameter bindAddress: with `0.0.0.0` it tells no address at which anybody could reach it, and dials nobody on
+    ///   loopback but whom it enters through.
+    init(_ name: String, identity: LocalIdentity? = nil, bindAddress: String = "127.0.0.1") throws {
         self.identity = try identity ?? LocalIdentity()
         self.name = name
         let events = self.events
         server = try RoomServer(
             RoomServer.Options(
-                bindAddress: "127.0.0.1", controlPort: 0, identity: self.identity,
+                bindAddress: bindAddress, controlPort: 0, identity: self.identity,
                 door: HostSession.Configuration(
                     acceptance: .all, deviceName: name,
                     trust: HostTrust(own: self.identity.deviceKey, code: .none, remembersNewViewers: false)),
@@ -163,6 +165,49 @@ struct RoomServerTests {
         #expect(ended != nil)
         for (viewer, _) in watching { viewer.client.shutdown() }
         shares[1].server.shutdown()
+    }
+
+    /// The third one has no connection to the first one, whose screen the second one gets.
+    @Test func picturesThroughAnotherMemberAreAskedForAndLabelled() throws {
+        let members = try room(["Ann", "Ben"]) + [try TestMember("Cleo", bindAddress: "0.0.0.0")]
+        defer { close(members) }
+        let (ann, ben, cleo) = (members[0], members[1], members[2])
+        let (share, _) = try ann.share()
+        let at = ben.watch(ann)
+        while at.frames.wait(seconds: 0.2, for: { $0.isKeyframe }) == nil {
+            share.submit(TestFrame.keyframe(bytes: 10_000))
+        }
+        try cleo.enter(through: ben)
+        #expect(cleo.waitForPeople(["Ann", "Ben", "Cleo"]))
+        let (client, frames, _) = cleo.watch(ann)
+        func isAsked(_ event: RoomServer.Event) -> Bool {
+            if case .relayNeeded(ann.key, through: ben.key) = event { true } else { false }
+        }
+        #expect(cleo.events.wait(for: isAsked) != nil)
+        func send(_ rounds: Int) {
+            for _ in 0..<rounds where frames.wait(seconds: 0.2, for: { _ in true }) == nil {
+                share.submit(TestFrame.keyframe(bytes: 10_000))
+            }
+        }
+        send(5)
+        #expect(frames.all.isEmpty, "pictures came before the person has agreed")
+        cleo.server.answerRelay(ann.key, through: ben.key, accept: false)
+        let withdrawn = cleo.events.wait { if case .relayNotNeeded(ann.key) = $0 { true } else { false } }
+        #expect(withdrawn != nil)
+        send(15)
+        #expect(frames.all.isEmpty)
+        #expect(cleo.events.all.count(where: isAsked) == 1, "it was asked again")
+        // The person thinks better of it.
+        cleo.server.answerRelay(ann.key, through: ben.key, accept: true)
+        send(100)
+        #expect(!frames.all.isEmpty)
+        let label = cleo.events.all.contains {
+            if case .relayed(ann.key, through: .some(ben.key)) = $0 { true } else { false }
+        }
+        #expect(label)
+        client.shutdown()
+        at.client.shutdown()
+        share.shutdown()
     }
 
     /// A member that is gone has named somebody else's address: the others don't besiege it.

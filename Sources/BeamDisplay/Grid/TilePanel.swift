@@ -34,7 +34,11 @@ enum TilePanel {
             add(label.key.map { "\($0)" }, .tileKey, label.hasFocus ? Theme.accent : Theme.muted)
             // The name leaves room for a warning.
             let hasMore = label.warning != nil || label.news != nil
-            add(label.name, .tileName, label.hasFocus ? Theme.text : Theme.name, share: hasMore ? 0.6 : 1)
+            // A warning is worth more than the name: without it the tile would look like any other.
+            let leavesRoom = (width - x) * 0.4 - gap > 6 * Theme.Font.tileKey.size * label.scale
+            if label.warning == nil || leavesRoom {
+                add(label.name, .tileName, label.hasFocus ? Theme.text : Theme.name, share: hasMore ? 0.6 : 1)
+            }
             add(label.warning, .tileKey, Theme.warning)
             add(label.news, .tileKey, Theme.accentOnPlate)
         }

@@ -35,7 +35,7 @@ enum WarningPanel {
         if isFull {
             // The full text is shown for seconds only and may grow with the window. The icon stays, so it stays small.
             let large = max(scale, min(Double(area.width) / 1280, Double(area.height) / 720, 2))
-            let bitmap = words(warning.words, canvas: area.size, scale: large)
+            let bitmap = words(warning, canvas: area.size, scale: large)
             let x = area.x + (area.width - bitmap.size.width) / 2
             let height = bitmap.size.height
             let middle = area.y + area.height / 2
@@ -46,7 +46,7 @@ enum WarningPanel {
                 if isFree(layer) { return layer }
             }
         }
-        let bitmap = sign(warning.short, canvas: area.size, scale: scale)
+        let bitmap = sign(warning, canvas: area.size, scale: scale)
         let (left, top) = (area.x + margin, area.y + margin)
         let (right, bottom) = (area.maxX - bitmap.size.width - margin, area.maxY - bitmap.size.height - margin)
         for (x, y) in [(right, bottom), (right, top), (left, bottom), (left, top)] {
@@ -56,29 +56,30 @@ enum WarningPanel {
         return nil
     }
 
-    private static func words(_ text: String, canvas: PixelSize, scale: Double) -> Bitmap {
+    private static func words(_ warning: WindowWarning, canvas: PixelSize, scale: Double) -> Bitmap {
         let font = Theme.Font.detail
         let padding = (12 * scale).rounded()
-        let lock = (font.size * 1.4 * scale).rounded()
-        let gap = (10 * scale).rounded()
+        let lock = warning.hasPadlock ? (font.size * 1.4 * scale).rounded() : 0
+        let gap = warning.hasPadlock ? (10 * scale).rounded() : 0
         let limit = Double(canvas.width) - 24 * scale - 2 * padding - lock - gap
-        let words = TextBlock(text, font, scale: scale, maxWidth: max(1, limit), maxLines: 8)
+        let words = TextBlock(warning.words, font, scale: scale, maxWidth: max(1, limit), maxLines: 8)
         return panel(
             PixelSize(
                 width: min(canvas.width, Int((2 * padding + lock + gap + words.width).rounded(.up))),
                 height: min(canvas.height, Int((2 * padding + max(lock, words.height)).rounded(.up)))), scale
         ) { pen, height in
-            Padlock.drawOpen(pen, x: padding, y: ((height - lock) / 2).rounded(), side: lock)
+            if lock > 0 { Padlock.drawOpen(pen, x: padding, y: ((height - lock) / 2).rounded(), side: lock) }
             pen.draw(words, x: padding + lock + gap, y: ((height - words.height) / 2).rounded(), Theme.text)
         }
     }
 
-    private static func sign(_ text: String?, canvas: PixelSize, scale: Double) -> Bitmap {
+    private static func sign(_ warning: WindowWarning, canvas: PixelSize, scale: Double) -> Bitmap {
+        guard warning.hasPadlock else { return line(warning.short ?? warning.words, canvas: canvas, scale: scale) }
         // Below 16 pixels the open padlock looks like a closed one.
         let lock = max(16, (20 * scale).rounded())
         let padding = max(3, (7 * scale).rounded())
         let gap = (6 * scale).rounded()
-        let words = text.map { TextBlock($0, .small, scale: scale, maxWidth: .infinity) }
+        let words = warning.short.map { TextBlock($0, .small, scale: scale, maxWidth: .infinity) }
             .flatMap { $0.width <= Double(canvas.width) * 0.3 ? $0 : nil }
         let width = 2 * padding + lock + (words.map { gap + $0.width } ?? 0)
         return panel(
@@ -89,6 +90,18 @@ enum WarningPanel {
                 pen.draw(words, x: padding + lock + gap, y: ((height - words.height) / 2).rounded(), Theme.text)
             }
         }
+    }
+
+    /// As much of the text as fits in a part of the window.
+    private static func line(_ text: String, canvas: PixelSize, scale: Double) -> Bitmap {
+        let padding = max(3, (7 * scale).rounded())
+        let words = TextBlock(
+            text, .small, scale: scale, maxWidth: max(1, Double(canvas.width) * 0.4 - 2 * padding), maxLines: 1)
+        return panel(
+            PixelSize(
+                width: Int((2 * padding + words.width).rounded(.up)),
+                height: Int((2 * padding + words.height).rounded(.up))), scale
+        ) { pen, _ in pen.draw(words, x: padding, y: padding, Theme.text) }
     }
 
     /// Dark with a bright border, so that it stands out on bright and dark pictures.

@@ -77,7 +77,7 @@ extension VideoWindow {
         updateWatched()
     }
 
-    /// Shows a warning about the picture at the window's edge, with an open padlock, without covering other text. Nil
+    /// Shows a warning about the picture at the window's edge, with an open padlock if it is about encryption, without covering other text. Nil
     /// removes it. It is visible only with a picture.
     public func setWarning(_ warning: WindowWarning?) {
         guard warning != panels.badge?.warning else { return }

@@ -25,8 +25,8 @@ struct Room: ParsableCommand {
             In the window: s shares your screen and ends that, p pauses it, w shows who is here; 1 to 8 or a click shows one
             screen alone, g or Escape all of them; n writes a note, t shows the transcript, c hides captions, i shows
             statistics, f fills the screen, q leaves. If another room of this name is offered, Enter joins it, or j in the
-            terminal. The same keys s, p, w and n are in the terminal, x to put somebody out, and c to replace the code at all
-            members. Newcomers without the code are asked about in the window and in the terminal: y or n.
+            terminal. The same keys s, p, w and n are in the terminal, x to put somebody out, c to replace the code at all
+            members, and r to show a screen through another member where that is asked. Newcomers without the code are asked about in the window and in the terminal: y or n.
             The exit status is 2 if this device isn't let in or is put out, and 1 if the program couldn't start.
             """.inParagraphs)
 
@@ -57,6 +57,13 @@ struct Room: ParsableCommand {
 
     @Flag(help: "Watch nothing that others share, and open no window: for a machine that only shares or writes.")
     var noWatch = false
+    @Option(
+        help: ArgumentHelp(
+            """
+            Screens of members that can't be reached directly: ask about each whether to show it through another member, who \
+            could change it, show all, or none.
+            """, valueName: "ask|all|none"))
+    var relays = RoomServer.Relaying.ask
     @Option(
         help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
     var windowDisplay: String?
@@ -170,7 +177,7 @@ struct Room: ParsableCommand {
                 note: { meeting.write(.note($0)) }, pause: { meeting.togglePause() },
                 share: { meeting.toggleShare() }, people: { meeting.listPeople() },
                 putOut: { meeting.askWhomToPutOut() }, newCode: { meeting.renewCode() },
-                join: { meeting.joinOffered() }))
+                join: { meeting.joinOffered() }, relay: { meeting.takeRelay() }))
         try stay(in: entrance, context, meeting, entry, prompt)
     }
 
@@ -231,7 +238,8 @@ struct Room: ParsableCommand {
                             togglePause: { meeting.togglePause() },
                             answerOffer: { $0 ? _ = meeting.joinOffered() : meeting.declineOffer() },
                             answerDoubt: { meeting.answerProof($0) },
-                            decide: { meeting.decideInWindow($0, accept: $1) })
+                            decide: { meeting.decideInWindow($0, accept: $1) },
+                            decideRelay: { meeting.decideRelay($0, through: $1, accept: $2) })
                     ) { MainWindow.finishWithoutDisplay(context, finish) }
                 }
                 context.latch.whenEnded(end)
@@ -323,7 +331,7 @@ struct Room: ParsableCommand {
         let trust = ViewerOptions.Trust(store: store, deviceName: name, pairs: false, remembersNewHosts: false)
         return RoomMeeting.Settings(
             server: RoomServer.Options(
-                bindAddress: bind, controlPort: port, identity: identity, door: door, name: name),
+                bindAddress: bind, controlPort: port, identity: identity, door: door, name: name, relaying: relays),
             makeCode: makeCode, store: store,
             invitation: DoorReporter.Invitation(
                 acceptance: acceptance, isTrustedOnly: false, showsCode: showsCode,

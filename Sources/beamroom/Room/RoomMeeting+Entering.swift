@@ -44,7 +44,8 @@ extension RoomMeeting {
                 room: ProgramInput.Room(
                     share: { [weak self] in self?.setSharing($0) },
                     putOut: { [weak self] in self?.putOut($0) },
-                    join: { [weak self] in self?.joinOffered() }, trust: { [weak self] in self?.answerProof(true) })))
+                    join: { [weak self] in self?.joinOffered() }, trust: { [weak self] in self?.answerProof(true) },
+                    relay: { [weak self] in self?.answerRelay($0, from: $1) })))
         if let doubt { return holdShare(doubt) }
         guard sharesAtOnce else { return }
         // Without `setSharing`: as long as nobody else is here, this doesn't count as use.

@@ -77,6 +77,11 @@ final class RoomMeeting: Sendable {
         var reporters: [DeviceKey: WatchReporter] = [:]
         var violations = WordLimit()
         var refusals = WordLimit()
+        var relayWords = WordLimit()
+        /// In the order in which they came up.
+        var relayQuestions: [RelayQuestion] = []
+        /// Through whom pictures come, by name.
+        var relays: [DeviceKey: String] = [:]
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressWords?
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
@@ -194,6 +199,7 @@ final class RoomMeeting: Sendable {
             (state.unstored, state.stored, state.last, state.early, state.reporters) = (nil, nil, nil, [], [:])
             (state.move, state.letsInAcquaintances) = (nil, false)
             (state.asksForProof, state.sharesOnceProved) = (false, false)
+            (state.relayQuestions, state.relays) = ([], [:])
         }
         neighbours.left()
         people.forget()
@@ -309,6 +315,9 @@ final class RoomMeeting: Sendable {
             context.say("Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
             context.events.write(
                 "refused", ["from": .string(device.hex), "reason": .string(Self.words(refusal))])
+        case .relayNeeded(let source, let relay): relayNeeded(source, through: relay)
+        case .relayNotNeeded(let source): relayNotNeeded(source)
+        case .relayed(let source, let relay): relayed(source, through: relay)
         case .notEntered where state.withLock({ $0.entrance?.isFound }) == true: move(.search)
         case .notEntered:
             context.latch.end(
@@ -484,7 +493,8 @@ final class RoomMeeting: Sendable {
         var lines: [String] = []
         for watched in parts.viewers.watched {
             let line = reporter(of: watched.device, watched.name).tick(watched.viewer)
-            lines.append("“\(PeerText.name(watched.name))”   \(line ?? "")")
+            let relay = state.withLock { $0.relays[watched.device] }.map { " through “\($0)”" } ?? ""
+            lines.append("“\(PeerText.name(watched.name))”\(relay)   \(line ?? "")")
         }
         let room = state.withLock { $0.room }
         let sharing = here.count { $0.isSharing }
