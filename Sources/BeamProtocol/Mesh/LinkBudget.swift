@@ -54,7 +54,7 @@ struct LinkBudget: Sendable {
         let ends = [time.take(0, now: now), messages.take(0, now: now)].compactMap(\.self)
         guard let end = ends.max() else { return nil }
         // Not for ever shorter times: each pause costs something, too.
-        return min(max(end, now + MeshLimits.shortestHold), now + MeshLimits.longestHold)
+        return min(max(end, now + MeshLimits.shortestLinkPause), now + MeshLimits.longestLinkPause)
     }
 
     /// The budget that devices share of which nothing is known here.

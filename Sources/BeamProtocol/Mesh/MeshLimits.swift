@@ -105,8 +105,8 @@ public enum MeshLimits {
     static let messagesPerSecond = 400
     static let burstMessages = 800
     /// For how long a link isn't read.
-    static let shortestHold = Duration.milliseconds(20)
-    static let longestHold = Duration.seconds(5)
+    static let shortestLinkPause = Duration.milliseconds(20)
+    static let longestLinkPause = Duration.seconds(5)
     /// Those of all devices together that don't belong to the room by what is known here: newcomers that another member
     /// has let in a moment ago, and those who were put out.
     static let strangersTimePerSecond = Duration.milliseconds(10)
