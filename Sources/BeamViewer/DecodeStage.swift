@@ -8,8 +8,8 @@ import Synchronization
 /// newest picture into the slot.
 final class DecodeStage: Sendable {
     struct Handlers: Sendable {
-        /// A picture was put into the slot.
-        var onPicture: @Sendable () -> Void
+        /// A picture was put into the slot; when the first datagram of its frame had arrived.
+        var onPicture: @Sendable (_ arrival: MediaTime) -> Void
         /// The size of the first picture, and each change of it.
         var onSize: @Sendable (PixelSize) -> Void
         /// A frame couldn't be decoded: a keyframe is needed.
@@ -281,7 +281,7 @@ final class DecodeStage: Sendable {
             var picture = picture
             picture.decodedTime = end
             slot?.put(picture)
-            handlers.onPicture()
+            handlers.onPicture(frame.firstArrival)
             state.shared.withLock { shared in
                 shared.decoded += 1
                 shared.size = picture.size

@@ -71,7 +71,7 @@ public final class Viewer: Sendable {
             options.decoder, bounds: options.bounds, queue: queue, slot: options.window == nil ? nil : slot,
             files: files, pool: resources?.decoders,
             handlers: DecodeStage.Handlers(
-                onPicture: { shared.pictureArrived() },
+                onPicture: { shared.pictureArrived($0) },
                 onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
                 onBrokenFrame: { shared.tellClient { $0.decoderFailed() } },
                 onRefusedStream: { error in shared.updateStatus { $0.streamRefused(error.description) } },
@@ -253,7 +253,12 @@ public final class Viewer: Sendable {
                 switch event {
                 // Only when the usual addresses don't answer, so that it costs the first picture nothing.
                 case .retrying, .controlLost: sought?.search?.begin()
-                case .paired: sought?.search?.end()
+                case .paired(_, _, let isNewSession, _):
+                    sought?.search?.end()
+                    // The last picture was removed meanwhile, and a still screen sends no other by itself.
+                    if !isNewSession, shared.read({ $0.status.isWaitingForPicture }) {
+                        shared.tellClient { $0.decoderFailed() }
+                    }
                 default: break
                 }
                 if case .hostPaired(let host, let name, true) = event, let sought {

@@ -91,8 +91,10 @@ final class ViewerState: Sendable {
     }
 
     /// A picture was put into the window's slot.
-    func pictureArrived() {
-        let (isNews, wake) = content.withLock { ($0.status.pictureArrived(), $0.wakeWindow) }
+    ///
+    /// - Parameter arrival: when the first datagram of its frame arrived.
+    func pictureArrived(_ arrival: MediaTime) {
+        let (isNews, wake) = content.withLock { ($0.status.pictureArrived(arrival), $0.wakeWindow) }
         wake?(isNews ? .state : .picture)
         if isNews { announce() }
     }

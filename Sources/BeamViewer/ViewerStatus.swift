@@ -53,7 +53,10 @@ struct ViewerStatus: Sendable {
     private(set) var refusal: ViewerRefusal?
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
+    /// A picture of what is shared now has been decoded.
     private var hasPicture = false
+    /// Frames that began to arrive before this time are of an earlier session or share.
+    private var shareBegin = MediaTime.distantPast
     /// While what is shared can't be seen at the host, the last picture stays.
     private(set) var sourceVisibility = SourceVisibility.visible
     private var condition = ShareCondition()
@@ -134,7 +137,13 @@ struct ViewerStatus: Sendable {
     // MARK: The picture
 
     /// A picture has been decoded. Returns whether that has changed what is to be said.
-    mutating func pictureArrived() -> Bool {
+    ///
+    /// Pictures and events come by different ways and threads, so a picture may be here before the event that says that
+    /// the host shares again. It is remembered then: on a still screen there is no next one.
+    ///
+    /// - Parameter arrival: when the first datagram of its frame arrived.
+    mutating func pictureArrived(_ arrival: MediaTime = .now) -> Bool {
+        guard arrival >= shareBegin else { return false }
         let isFirst = !hasPicture
         hasPicture = true
         switch phase {
@@ -152,6 +161,15 @@ struct ViewerStatus: Sendable {
             return true
         }
     }
+
+    /// From here on only later frames count.
+    private mutating func forgetPicture() {
+        hasPicture = false
+        shareBegin = .now
+    }
+
+    /// The host shares: its picture is here already, or it is waited for.
+    private mutating func expectPicture() { phase = hasPicture ? .playing : .waitingForPicture }
 
     mutating func streamRefused(_ reason: String) {
         if case .refused = phase { return }
@@ -181,12 +199,16 @@ struct ViewerStatus: Sendable {
             admitted(isNewSession: isNewSession)
         case .refused(let refusal):
             self.refusal = refusal
+            forgetPicture()
             phase = .refused(refusal)
-        case .mistrusted(let refusal): phase = .mistrusting(refusal)
+        case .mistrusted(let refusal):
+            forgetPicture()
+            phase = .mistrusting(refusal)
         case .retrying(_, let reason): attemptFailed(reason)
         case .broadcast(let isOn): sharing(isOn)
         case .sourceVisibility(let visibility): sourceVisibility = visibility
         case .hostEnded(let says):
+            forgetPicture()
             phase = .ended(says: says)
             (lossTime, lostSince) = (nil, nil)
         case .stalled(let duration, let cause): stalled(cause, seconds: Int(clamping: duration.inSeconds))
@@ -194,7 +216,7 @@ struct ViewerStatus: Sendable {
             if case .waitingForPicture = phase { phase = .noDatagrams }
         case .mediaResumed:
             switch phase {
-            case .stalled, .noDatagrams: phase = hasPicture ? .playing : .waitingForPicture
+            case .stalled, .noDatagrams: expectPicture()
             default: break
             }
         case .controlLost: if lossTime == nil { lossTime = time() }
@@ -236,11 +258,14 @@ struct ViewerStatus: Sendable {
     private mutating func admitted(isNewSession: Bool) {
         failure = nil
         (lossTime, lostSince) = (nil, nil)
-        if isNewSession { sourceVisibility = .visible }
+        if isNewSession {
+            sourceVisibility = .visible
+            forgetPicture()
+        }
         switch phase {
         // The session goes on, and so does its picture, or what keeps it away.
-        case .playing, .stalled, .notSharing, .streamRefused: if isNewSession { phase = .waitingForPicture }
-        default: phase = .waitingForPicture
+        case .playing, .stalled, .notSharing, .streamRefused: if isNewSession { expectPicture() }
+        default: expectPicture()
         }
     }
 
@@ -261,8 +286,10 @@ struct ViewerStatus: Sendable {
     private mutating func sharing(_ isOn: Bool) {
         switch (phase, isOn) {
         case (.refused, _): break
-        case (_, false): phase = .notSharing
-        case (.notSharing, true), (.ended, true): phase = .waitingForPicture
+        case (_, false):
+            forgetPicture()
+            phase = .notSharing
+        case (.notSharing, true), (.ended, true): expectPicture()
         case (_, true): break
         }
     }
@@ -302,6 +329,11 @@ struct ViewerStatus: Sendable {
         if case .playing = phase { true } else { false }
     }
 
+    /// The host has let this viewer in, and no picture of what it shares now has come.
+    var isWaitingForPicture: Bool {
+        if case .waitingForPicture = phase { true } else { false }
+    }
+
     /// The host, or this viewer, has refused.
     var isRefused: Bool {
         switch phase {
@@ -325,7 +357,7 @@ struct ViewerStatus: Sendable {
         guard isRefused else { return }
         refusal = nil
         failure = nil
-        hasPicture = false
+        forgetPicture()
         phase = .connecting
     }
 
@@ -348,7 +380,9 @@ struct ViewerStatus: Sendable {
     /// The last picture isn't to be seen any more: the share has ended, or isn't for this viewer.
     var isOver: Bool {
         switch phase {
-        case .ended, .notSharing, .refused, .mistrusting: true
+        // One of a share of which the host's word is still on its way stays.
+        case .ended, .notSharing: !hasPicture
+        case .refused, .mistrusting: true
         default: false
         }
     }

@@ -356,6 +356,41 @@ import Testing
         #expect(status.words?.headline == "“desk” has let you in")
     }
 
+    /// The picture comes by UDP, is decoded by a thread of its own, and so may be here before the word of its share. On a
+    /// still screen no other one follows.
+    @Test(arguments: [ViewerEvent.broadcast(false), .hostEnded(says: nil)])
+    func aPictureThatComesBeforeItsShareIsShown(_ end: ViewerEvent) {
+        var first = ViewerStatus(connectingTo: "desk")
+        first.handle(Self.paired())
+        first.handle(.broadcast(false))
+        _ = first.pictureArrived()
+        #expect(first.words?.headline == "“desk” isn't sharing at the moment")
+        #expect(!first.isOver, "the window keeps the picture")
+        first.handle(.broadcast(true))
+        #expect(first.words == nil && first.isLive)
+
+        // A picture of before isn't one of the next share, however late it is decoded.
+        var again = Self.watching()
+        let before = MediaTime.now
+        again.handle(end)
+        let isNews = again.pictureArrived(before - .milliseconds(1))
+        #expect(!isNews && again.isOver)
+        again.handle(.broadcast(true))
+        #expect(again.words?.headline == "“desk” has let you in")
+        _ = again.pictureArrived()
+        #expect(again.isLive)
+    }
+
+    @Test func whoIsTrustedAgainWaitsForAPictureThatWasRemoved() {
+        var status = Self.watching()
+        status.handle(.mistrusted(.unproven(reason: "no key")))
+        #expect(status.isOver)
+        status.handle(Self.paired(isNew: false))
+        #expect(status.isWaitingForPicture)
+        _ = status.pictureArrived()
+        #expect(status.isLive && !status.isWaitingForPicture)
+    }
+
     @Test func theQuestionForTheCodeStays() {
         var status = Self.watching()
         status.handle(.controlLost(reason: "reset"))
