@@ -120,7 +120,7 @@ extension ViewerRefusal {
         case .wrongCode:
             "That isn't the code that it shows now. Give the current one with --code."
         case .replacedCode:
-            "It has replaced that code a moment ago. Give the one that it shows now with --code."
+            "It has replaced its code a moment ago. Give the one that it shows now with --code."
         case .uncheckedCode:
             "The connection ended before the code was checked. Watch again with the code that it shows."
         case .noCodeTaken:

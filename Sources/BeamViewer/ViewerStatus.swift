@@ -571,7 +571,7 @@ struct ViewerStatus: Sendable {
     private static func words(_ problem: CodeQuestion.Problem, _ host: String, isAtRoomDoor: Bool) -> String {
         switch problem {
         case .wrong: "That isn't the code that \(host) shows now."
-        case .replaced: "\(host) has replaced that code a moment ago. Type the one that it shows now."
+        case .replaced: "\(host) has replaced its code a moment ago. Type the one that it shows now."
         case .unchecked: "The connection ended before the code was checked. Type the code again."
         case .unanswered: "Nobody \(isAtRoomDoor ? "in" : "at") \(host) has answered."
         case .other(let reason): ViewerAnnouncement.sentence(reason)

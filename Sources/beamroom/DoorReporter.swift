@@ -51,9 +51,15 @@ final class DoorReporter: Sendable {
     private let prompt: PairingPrompt
     private let invitation: Invitation
     private let guests: Guests
+    /// The names of a room's other members; nil: it is none of them.
+    private let memberName: @Sendable (DeviceKey) -> String?
     private let state: Mutex<State>
 
-    init(_ context: CommandContext, prompt: PairingPrompt, invitation: Invitation, guests: Guests) {
+    init(
+        _ context: CommandContext, prompt: PairingPrompt, invitation: Invitation, guests: Guests,
+        memberName: @escaping @Sendable (DeviceKey) -> String? = { _ in nil }
+    ) {
+        self.memberName = memberName
         self.context = context
         self.prompt = prompt
         self.invitation = invitation
@@ -182,7 +188,7 @@ final class DoorReporter: Sendable {
             case .viewers:
                 "“\(name)” is paired for this time only: when it is started again, it has to be let in again."
             }
-        context.console.say(words)
+        if let words { context.console.say(words) }
         context.events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
     }
 
@@ -242,20 +248,11 @@ final class DoorReporter: Sendable {
             [
                 "why": .string(Self.name(change.reason)), "isThere": .bool(code != nil),
                 "seconds": change.left.map { .integer(Int($0.inSeconds.rounded())) },
+                "by": change.member.map { .string($0.hex) },
             ])
         if let code {
             guard invitation.showsCode, state.withLock({ $0.changes.allows(at: .now) }) else { return }
-            let why =
-                switch change.reason {
-                case .used: invitation.codeFile == nil ? "This code was used. " : ""
-                case .time: "The last code has served for ten minutes. "
-                case .wrongTries: "\(HostCode.mostWrongTries) wrong codes were typed. "
-                case .byMember: "The room's code was replaced. "
-                case .roomsJoined: "Two parts of the room have met, and have one code now. "
-                case .memberPutOut: "Whoever was put out knew the last code. "
-                case .asked, .given: ""
-                }
-            let what = isFirst ? "Code" : "\(why)New code"
+            let what = isFirst ? "Code" : why(change).map { $0 + " New code" } ?? "New code"
             context.console.say("\(what) to type at a new \(place): \(code.spaced) (serves \(serviceWords))")
         } else if change.reason != .used {
             return
@@ -264,6 +261,21 @@ final class DoorReporter: Sendable {
                 "The code in \(file) was used. To let in another \(guests.one), write a new code into the file.")
         } else {
             context.console.say("The code was used, so it lets in nobody else.")
+        }
+    }
+
+    /// Why the code is another one, as a sentence; nil: the person knows.
+    func why(_ change: CodeChange) -> String? {
+        let member = change.member.flatMap { memberName($0) }
+        return switch change.reason {
+        case .used: invitation.codeFile == nil ? "This code was used." : nil
+        case .time: "The last code has served for ten minutes."
+        case .wrongTries:
+            "\(HostCode.mostWrongTries) wrong codes were typed\(member.map { ", the last one at “\($0)”" } ?? "")."
+        case .byMember: member.map { "“\($0)” has replaced the room's code." } ?? "The room's code was replaced."
+        case .roomsJoined: "Two parts of the room have met, and have one code now."
+        case .memberPutOut: "Whoever was put out knew the last code."
+        case .asked, .given: nil
         }
     }
 

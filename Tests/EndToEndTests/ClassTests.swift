@@ -36,16 +36,18 @@ extension EndToEnd {
             let second = try host.newCode(after: code)
             let asked = try host.waitFor("code-changed")
             #expect(asked.string("why") == "asked" && asked.number("seconds") == 600)
-            try hear(code, "replaced that code a moment ago")
+            try hear(code, "replaced its code a moment ago")
             #expect(host.events("wrong-code").isEmpty)
 
             // By five wrong tries.
             let wrong = second == "000000" ? "000001" : "000000"
-            for _ in 0..<5 { try hear(wrong, "That isn't the code") }
+            for _ in 0..<4 { try hear(wrong, "That isn't the code") }
+            // Who types the last one hears that it was.
+            try hear(wrong, "replaced its code a moment ago")
             let changed = try host.waitFor("code-changed") { $0.string("why") == "wrong-codes" }
             #expect(changed.fields["isThere"] == .bool(true))
             try host.waitForWords("5 wrong codes were typed. New code to type at a new viewer")
-            try hear(second, "replaced that code a moment ago")
+            try hear(second, "replaced its code a moment ago")
             #expect(host.events("wrong-code").count == 5)
 
             let third = try #require(

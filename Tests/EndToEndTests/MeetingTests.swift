@@ -184,6 +184,11 @@ extension EndToEnd {
             #expect(try cleo.program.waitForEnd() == .exited(2))
             #expect(cleo.program.errorText.contains("“Ben” has put this device out"), "\(cleo.program.errorText)")
             for member in [anna, ben] { try member.waitForPeople(here: 2, from: 0, among: 2) }
+            // The others read who has done it.
+            let told = try anna.program.waitFor("put-out")
+            #expect(told.string("name") == "Cleo" && told.string("by") == "Ben")
+            #expect(anna.program.errorText.contains("“Ben” has put “Cleo” out of the room."))
+            #expect(!anna.program.errorText.contains("“Cleo” has left") && ben.program.events("put-out").count == 1)
             // It has forgotten the room, and neither address lets it in without the code.
             for door in [anna, ben] {
                 try cleo.launch(["--at", door.target, "--code", "000000"])

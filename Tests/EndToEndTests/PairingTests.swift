@@ -73,7 +73,7 @@ extension EndToEnd {
             let late = try Program.watch([ports.target, "--code", "314159"])
             defer { late.end() }
             #expect(try late.waitForEnd() == .exited(2))
-            #expect(late.errorText.contains("replaced that code a moment ago"), "\(late.errorText)")
+            #expect(late.errorText.contains("replaced its code a moment ago"), "\(late.errorText)")
             let next = try Program.watch([ports.target, "--code", "271828"])
             defer { next.end() }
             try next.waitFor("first-frame")
@@ -147,7 +147,7 @@ extension EndToEnd {
             let late = try Program.watch([ports.target, "--code", code])
             defer { late.end() }
             #expect(try late.waitForEnd() == .exited(2))
-            #expect(late.errorText.contains("replaced that code a moment ago"), "\(late.errorText)")
+            #expect(late.errorText.contains("replaced its code a moment ago"), "\(late.errorText)")
             expectPlainWords(late.errorText)
             let last = try Program.watch([ports.target, "--code", next])
             defer { last.end() }

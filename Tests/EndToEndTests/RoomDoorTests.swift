@@ -20,13 +20,15 @@ extension EndToEnd {
             for member in all { try member.waitForPeople(here: 3) }
             // The last one replaces it for all.
             let second = try cleo.program.newCode(after: code)
-            for member in [anna, ben] { try member.program.waitForWords("The room's code was replaced. New code") }
+            for member in [anna, ben] {
+                try member.program.waitForWords("“Cleo” has replaced the room's code. New code")
+            }
             for member in all { #expect(member.lastCode == second) }
             let dora = try Member("Dora")
             defer { dora.end() }
             try dora.launch(["--at", anna.target, "--code", code])
             #expect(try dora.program.waitForEnd() == .exited(2))
-            #expect(dora.program.errorText.contains("replaced that code a moment ago"), "\(dora.program.errorText)")
+            #expect(dora.program.errorText.contains("replaced its code a moment ago"), "\(dora.program.errorText)")
             try dora.launch(["--at", anna.target, "--code", second])
             try dora.program.waitFor("ready")
             for member in all { try member.waitForPeople(here: 4) }

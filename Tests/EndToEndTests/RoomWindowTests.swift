@@ -58,7 +58,7 @@ extension EndToEnd {
             let screen = try XServer(width: 1000, height: 640)
             let ben = try Member("Ben", display: screen.display)
             defer { ben.end() }
-            try ben.enter(through: anna)
+            try ben.launch(["--at", anna.target], input: .terminal)
             try ben.program.waitFor("first-frame")
             let window = try ViewedWindow(screen)
             func colours() throws -> Int { try window.part(from: 0.1, to: 0.9).colouredPixels }
@@ -71,6 +71,9 @@ extension EndToEnd {
             anna.program.write(#"{"putOut":"Ben"}"#)
             try ben.program.waitForWords("“Anna” has put this device out of the room")
             #expect(try window.waits { try colours() < 2000 }, "the picture stays")
+            // The terminal shows no code that isn't its own any more, and how to end.
+            let status = { ben.program.process.screen(columns: 100).text.last ?? "" }
+            #expect(eventually(timeout: 10) { status() == "“study” · you were put out · Ctrl-C ends" }, "\(status())")
             // However it ends.
             ben.program.interrupt()
             #expect(try ben.program.waitForEnd() == .exited(2))

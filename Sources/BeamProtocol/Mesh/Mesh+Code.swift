@@ -43,6 +43,27 @@ struct CodeKeeping: Sendable {
     }
 }
 
+extension RoomCode.Why {
+    /// Nil: other members aren't told why.
+    init?(_ reason: CodeChange.Reason) {
+        switch reason {
+        case .time: self = .time
+        case .asked, .byMember: self = .asked
+        case .wrongTries: self = .wrongTries
+        case .used, .given, .roomsJoined, .memberPutOut: return nil
+        }
+    }
+
+    /// At another member.
+    var reason: CodeChange.Reason {
+        switch self {
+        case .time: .time
+        case .asked: .byMember
+        case .wrongTries: .wrongTries
+        }
+    }
+}
+
 extension RoomCode.Service {
     init(_ service: HostCode.Service) {
         self =
@@ -113,11 +134,13 @@ extension Mesh {
         put(digits, service, reason, now: now)
     }
 
-    /// Makes a code that takes the place of the present one, at all members.
+    /// Makes a code that takes the place of the present one, at all members. `member` has caused that; nil: this one.
     private mutating func put(
-        _ digits: PairingCode?, _ service: RoomCode.Service, _ reason: CodeChange.Reason, now: MediaTime
+        _ digits: PairingCode?, _ service: RoomCode.Service, _ reason: CodeChange.Reason, by member: DeviceKey? = nil,
+        now: MediaTime
     ) {
         var code = RoomCode(era: codeEra, number: 1, digits: digits, service: service)
+        code.cause = RoomCode.Why(reason).map { RoomCode.Cause(why: $0, member: member ?? own.device) }
         if let old = codes.code, old.era == code.era { code.number = old.number == .max ? .max : old.number + 1 }
         code.left = service == .everybody ? UInt32(clamping: HostCode.lifetime.inMilliseconds64) : 0
         take(code, reason, now: now)
@@ -142,8 +165,15 @@ extension Mesh {
                 .code(
                     RoomCodeState(
                         code: code?.digits, service: code?.service.service ?? .everybody, reason: reason,
+                        member: reason == nil ? nil : code?.cause.flatMap { causeMember($0, of: reason) },
                         left: codes.expiry.map { max(.zero, $0 - now) }, wrongTries: codes.guardian.counted(now: now),
-                        pause: codes.guardian.pause(now: now)))))
+                        pause: codes.guardian.pause(now: now), isBeforeLastTry: code?.isBeforeLastTry ?? false))))
+    }
+
+    /// Who has caused it; nil: that isn't told of a code that was replaced for this reason, or is nobody of the room.
+    private func causeMember(_ cause: RoomCode.Cause, of reason: CodeChange.Reason?) -> DeviceKey? {
+        let isTold = reason == .wrongTries || reason == .byMember
+        return isTold && membership?.belongs(cause.member) == true ? cause.member : nil
     }
 
     /// As it is sent now.
@@ -197,7 +227,8 @@ extension Mesh {
             tellCode(nil, now: now)
             spreadCode(butNotTo: id, now: now)
         } else if own.yields(to: code), code.era == codeEra {
-            take(code, code.number > own.number ? .byMember : .roomsJoined, now: now)
+            let isNext = code.number > own.number
+            take(code, isNext ? code.cause?.why.reason ?? .byMember : .roomsJoined, now: now)
             spreadCode(butNotTo: id, now: now)
         } else if code.yields(to: own) {
             sendCode(index, now: now)
@@ -219,10 +250,10 @@ extension Mesh {
         put(code, RoomCode.Service(codes.own.service), .given, now: now)
     }
 
-    private mutating func renew(_ reason: CodeChange.Reason, now: MediaTime) {
+    private mutating func renew(_ reason: CodeChange.Reason, by member: DeviceKey? = nil, now: MediaTime) {
         guard let code = codes.code else { return makeCode(reason, now: now) }
         codes.lastRenewal = now
-        put(.random(using: &random), code.service == .one ? .one : .everybody, reason, now: now)
+        put(.random(using: &random), code.service == .one ? .one : .everybody, reason, by: member, now: now)
     }
 
     // MARK: Newcomers' proofs
@@ -293,7 +324,7 @@ extension Mesh {
         switch what {
         case .right where codes.code?.service == .one: usedCode(now: now)
         // Also one that was allowed by the keeper before this one.
-        case .wrong: wrongTry(now: now)
+        case .wrong: wrongTry(at: request.member, now: now)
         default: break
         }
         allowChecks(now: now)
@@ -307,13 +338,13 @@ extension Mesh {
         }
     }
 
-    private mutating func wrongTry(now: MediaTime) {
+    private mutating func wrongTry(at member: DeviceKey, now: MediaTime) {
         codes.guardian.failed(now: now)
         guard var code = codes.code else { return }
         code.wrongTries = code.wrongTries == .max ? .max : code.wrongTries + 1
         codes.code = code
         if code.service == .everybody, code.wrongTries >= HostCode.mostWrongTries {
-            renew(.wrongTries, now: now)
+            renew(.wrongTries, by: member, now: now)
         } else {
             tellCode(nil, now: now)
             spreadCode(butNotTo: nil, now: now)
@@ -366,7 +397,7 @@ extension Mesh {
             if isCodeKeeper { conclude(request, errand.what, now: now) }
         case .renew:
             guard isCodeKeeper, codes.lastRenewal.map({ now - $0 >= Self.codeRenewalPause }) ?? true else { return }
-            renew(.byMember, now: now)
+            renew(.byMember, by: errand.from, now: now)
         }
     }
 

@@ -541,11 +541,18 @@ struct Mesh: Sendable {
         if mayHaveChanged || absences.values.contains(where: { $0 + MeshLimits.absenceGrace <= now }) {
             mayHaveChanged = false
             let people = shownPeople(now: now)
+            for person in reported { report(putOut: person.device) }
             if people != reported { outputs.append(.event(.people(people))) }
             reported = people
         }
         next = absences.values.reduce(next) { min($0, $1 + MeshLimits.absenceGrace) }
         deadline = isEnded ? .distantFuture : next
+    }
+
+    private mutating func report(putOut device: DeviceKey) {
+        guard let membership, !membership.belongs(device), let author = membership.putOut[device] else { return }
+        let name = membership.person(author)?.name ?? membership.everybody[author] ?? author.description
+        outputs.append(.event(.memberPutOut(device, by: author, name: name)))
     }
 
     mutating func peopleChanged() { mayHaveChanged = true }

@@ -60,6 +60,9 @@ public enum MeshEvent: Sendable, Equatable {
     case putOut(by: String)
     /// That member refuses this device's links for a while.
     case refused(by: DeviceKey, MeshPause)
+    /// Somebody was put out, who belonged to the room by the last `people`; comes before the next ones. `name`: of the
+    /// member that has done it.
+    case memberPutOut(DeviceKey, by: DeviceKey, name: String)
     /// More than a room takes have come together, and this device was among the last.
     case full
     /// What was kept of the room says that this device doesn't belong to it (any more).

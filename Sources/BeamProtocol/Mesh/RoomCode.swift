@@ -9,6 +9,20 @@ struct RoomCode: Hashable, Sendable {
         case one = 2
     }
 
+    /// Why it took the place of the one before.
+    enum Why: UInt8, Sendable {
+        case time = 1
+        case asked = 2
+        case wrongTries = 3
+    }
+
+    /// For people: nothing follows from it, because a member may say what it likes.
+    struct Cause: Hashable, Sendable {
+        var why: Why
+        /// The member that has asked for it, or at whose door the last wrong code was typed.
+        var member: DeviceKey
+    }
+
     /// How many statements had put somebody out when it was made: those who are named there don't know it.
     var era: UInt16
     /// Greater in each later code of an era.
@@ -23,6 +37,11 @@ struct RoomCode: Hashable, Sendable {
     /// What the keeper counts of wrong tries, and the milliseconds of its pause when this was sent.
     var countedTries: UInt8 = 0
     var pause: UInt32 = 0
+    /// Nil: it isn't known. Members of older versions don't say it.
+    var cause: Cause?
+
+    /// One more wrong try replaces it.
+    var isBeforeLastTry: Bool { service == .everybody && Int(wrongTries) + 1 >= HostCode.mostWrongTries }
 
     /// Which of two codes counts, at every member alike.
     func yields(to other: RoomCode) -> Bool {
@@ -68,11 +87,15 @@ public struct RoomCodeState: Hashable, Sendable {
     public var service: HostCode.Service
     /// Why it is another code than before; nil: it is the same.
     public var reason: CodeChange.Reason?
+    /// The member that has asked for it, or at whose door the last wrong code was typed; nil: it isn't known.
+    public var member: DeviceKey?
     /// Until it is replaced by itself; nil: it isn't.
     public var left: Duration?
     /// What is counted of wrong tries, and how long no further one is allowed.
     var wrongTries: Int
     var pause: Duration?
+    /// One more wrong try replaces it.
+    var isBeforeLastTry = false
 }
 
 extension MeshMessage {
@@ -87,6 +110,9 @@ extension MeshMessage {
         let digits = Array((code.digits?.description ?? "").utf8)
         bytes.append(UInt8(clamping: digits.count))
         bytes += digits
+        guard let cause = code.cause else { return }
+        bytes.append(cause.why.rawValue)
+        bytes += cause.member.bytes
     }
 
     static func write(_ errand: CodeErrand, to bytes: inout [UInt8]) {
@@ -111,11 +137,16 @@ extension RoomReader {
         code.countedTries = try integer()
         code.pause = try integer()
         let count: UInt8 = try integer()
-        guard count > 0 else { return code }
-        guard count == 6, let digits = PairingCode(String(decoding: try raw(6), as: UTF8.self)) else {
-            throw .value(kind: kind.rawValue, field: "digits")
+        if count > 0 {
+            guard count == 6, let digits = PairingCode(String(decoding: try raw(6), as: UTF8.self)) else {
+                throw .value(kind: kind.rawValue, field: "digits")
+            }
+            code.digits = digits
         }
-        code.digits = digits
+        guard !isAtEnd else { return code }
+        let why: UInt8 = try integer()
+        let member = try device()
+        code.cause = RoomCode.Why(rawValue: why).map { RoomCode.Cause(why: $0, member: member) }
         return code
     }
 

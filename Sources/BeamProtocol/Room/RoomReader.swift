@@ -10,6 +10,8 @@ struct RoomReader {
         self.kind = kind.rawValue
     }
 
+    var isAtEnd: Bool { bytes.rest.isEmpty }
+
     mutating func view(_ count: Int) throws(SecureMessageError) -> UnsafeRawBufferPointer {
         guard let field = bytes.bytes(count) else { throw .truncated(kind: kind) }
         return field

@@ -141,11 +141,16 @@ public struct CodeChange: Hashable, Sendable {
     public var code: PairingCode?
     public var service: HostCode.Service
     public var reason: Reason
+    /// In a room: the member that has asked for it, or at whose door the last wrong code was typed; nil: not known.
+    public var member: DeviceKey?
     /// Until it is replaced by itself; nil: it isn't.
     public var left: Duration?
 
-    public init(code: PairingCode?, service: HostCode.Service, reason: Reason, left: Duration?) {
+    public init(
+        code: PairingCode?, service: HostCode.Service, reason: Reason, member: DeviceKey? = nil, left: Duration?
+    ) {
         self.code = code
+        self.member = member
         self.service = service
         self.reason = reason
         self.left = left

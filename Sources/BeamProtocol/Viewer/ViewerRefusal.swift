@@ -82,7 +82,7 @@ public enum ViewerRefusal: Sendable, Equatable {
         case .usedCode: "its code was used, and it has no new one"
         case .codeNeeded: "its code is needed"
         case .wrongCode: "that isn't its code"
-        case .replacedCode: "it has replaced that code a moment ago"
+        case .replacedCode: "it has replaced its code a moment ago"
         case .uncheckedCode: "the connection ended before the code was checked"
         case .noCodeTaken: "it takes no code at the moment, so it can't prove its identity"
         case .otherKey(let other): "it shows another key (\(other.key)) than expected"

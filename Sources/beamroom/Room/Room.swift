@@ -271,6 +271,7 @@ struct Room: ParsableCommand {
         switch move {
         case .enter(let entrance, _): next = entrance
         case .ask(let found):
+            meeting.showWaiting(at: found.room)
             let other = RoomEntry.Room(
                 name: found.room, mark: found.standing?.mark, doors: found.doors, isOptional: true)
             switch try entry.enter(other) {

@@ -91,11 +91,20 @@ extension RoomMeeting {
         }
         var room: String?
         switch move {
-        case .ask(let found), .enter(_, let found): room = PeerText.name(found.room)
+        case .ask(let found):
+            room = PeerText.name(found.room)
+            sayCodeIsDead()
+        case .enter(_, let found): room = PeerText.name(found.room)
         case .search: break
         }
         context.events.write("moving", ["room": room.map { .string($0) }])
         onMove?()
+    }
+
+    /// This room's code stands above, and the next question is for that of the other room.
+    private func sayCodeIsDead() {
+        guard settings.invitation.showsCode, door.code != nil else { return }
+        context.say("The code above isn't valid any more: type the one that another member's screen shows.")
     }
 
     /// `action` is called once this device is to leave its room (`wantedMove`), on any thread.

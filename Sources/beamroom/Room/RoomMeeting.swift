@@ -82,6 +82,7 @@ final class RoomMeeting: Sendable {
         var relayQuestions: [RelayQuestion] = []
         /// Through whom pictures come, by name.
         var relays: [DeviceKey: String] = [:]
+        var codeWords = WordLimit()
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressWords?
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
@@ -90,6 +91,8 @@ final class RoomMeeting: Sendable {
         var last: (host: Host, report: HostReport)?
         /// The room has ended for this device; the person reads in the window why.
         var hasEnded = false
+        /// The same for the last line of the terminal.
+        var farewell: String?
     }
 
     let board: RoomBoard
@@ -132,7 +135,10 @@ final class RoomMeeting: Sendable {
         shareReporter = RoomShareReporter(
             context, board, takesCommands: prompt.takesCommands, sharesPlayedSound: settings.sharesPlayedSound,
             isAlone: { people.here.count < 2 })
-        door = DoorReporter(context, prompt: prompt, invitation: settings.invitation, guests: .newcomers)
+        let own = settings.server.identity.deviceKey
+        door = DoorReporter(
+            context, prompt: prompt, invitation: settings.invitation, guests: .newcomers,
+            memberName: { $0 == own ? nil : people.name(of: $0) })
         keeper = TrustKeeper(settings.store)
     }
 
@@ -205,6 +211,7 @@ final class RoomMeeting: Sendable {
         people.forget()
         board.reset()
         context.console.live([])
+        context.console.setStatus(nil)
         return name
     }
 
@@ -212,7 +219,7 @@ final class RoomMeeting: Sendable {
     var server: RoomServer? { parts?.server }
     var viewers: RoomViewers? { parts?.viewers }
     /// Commands for the room do nothing while there is none.
-    private var presentParts: Parts? { state.withLock { $0.room == nil ? nil : $0.parts } }
+    private var presentParts: Parts? { state.withLock { $0.room == nil || $0.hasEnded ? nil : $0.parts } }
 
     func begin(_ entrance: RoomEntry.Entrance) {
         state.withLock { $0.entrance = entrance }
@@ -363,22 +370,26 @@ final class RoomMeeting: Sendable {
                     + "same version on both.")
         case .refused(let device, let pause): refused(by: device, pause)
         case .putOut(let name):
-            end("put-out", "“\(PeerText.name(name))” has put this device out of the room.", forgets: true)
+            end(
+                "put-out", "“\(PeerText.name(name))” has put this device out of the room.", inShort: "you were put out",
+                forgets: true)
+        case .memberPutOut(let device, let author, let name):
+            people.notePutOut(device, by: author == own ? nil : PeerText.name(name))
         case .full:
             end(
                 "refused",
                 "The room is full: \(MeshLimits.members) members are here. Come back when somebody has left.",
-                forgets: false)
+                inShort: "the room is full", forgets: false)
         case .notResumed:
             end(
                 "refused",
                 "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
-                forgets: true)
+                inShort: "you don't belong to it any more", forgets: true)
         case .history, .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
         }
     }
 
-    private func end(_ event: String, _ reason: String, forgets: Bool) {
+    private func end(_ event: String, _ reason: String, inShort farewell: String, forgets: Bool) {
         context.events.write(event, ["reason": .string(reason)])
         if forgets,
             let id = state.withLock({ state in
@@ -393,9 +404,10 @@ final class RoomMeeting: Sendable {
         viewers?.update([])
         guard settings.hasWindow else { return context.latch.end(.peerLost(reason)) }
         // The person reads it there before the program ends.
-        state.withLock { $0.hasEnded = true }
-        context.say(reason)
+        state.withLock { ($0.hasEnded, $0.farewell) = (true, farewell) }
+        context.say("\(reason) Ctrl-C ends, or q in the window.")
         board.setFarewell(reason)
+        if let room = state.withLock({ $0.room }) { showStatus(room) }
     }
 
     private func showCode(_ code: PairingCode?) {
@@ -409,7 +421,14 @@ final class RoomMeeting: Sendable {
         default: break
         }
         switch event {
-        case .codeChanged(let change): board.setCode(settings.invitation.acceptance == .all ? nil : change.code)
+        case .codeChanged(let change):
+            board.setCode(settings.invitation.acceptance == .all ? nil : change.code)
+            // Otherwise the person has done it, or reads why elsewhere.
+            if change.member.map({ $0 != own }) ?? false, let why = door.why(change),
+                state.withLock({ $0.codeWords.allows(at: .now) })
+            {
+                board.tell("\(why) There is a new one (w)")
+            }
         case .comparisonAsked(let connection, let visitor): board.ask(connection, from: visitor)
         case .digitsShown(let connection, let digits, _): board.compare(connection, digits: digits)
         case .askWithdrawn(let connection), .askTaken(let connection, _): board.settle(connection, isAgreed: false)
@@ -532,6 +551,11 @@ final class RoomMeeting: Sendable {
 
     /// The last line of the terminal.
     func showStatus(_ room: String) {
+        // Its code isn't this device's to show any more, and keys do nothing.
+        if let farewell = state.withLock({ $0.farewell }) {
+            return context.console.setStatus(
+                StatusLine(name: room, code: nil, facts: [farewell, "Ctrl-C ends"], keys: []))
+        }
         let here = people.here
         let sharing = here.count { $0.isSharing }
         let isPaused = here.contains { $0.device == own && $0.isPaused }
@@ -541,6 +565,12 @@ final class RoomMeeting: Sendable {
                 facts: ["\(max(1, here.count)) here"] + (sharing > 0 ? ["\(sharing) sharing"] : [])
                     + (isPaused ? ["you have paused"] : []), keys: prompt.keys
             ))
+    }
+
+    /// The same while this device asks at the door of another room. Its own room's code is dead.
+    func showWaiting(at room: String) {
+        context.console.setStatus(
+            StatusLine(name: room, code: nil, facts: ["you wait to be let in", "Ctrl-C ends"], keys: []))
     }
 
     /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.

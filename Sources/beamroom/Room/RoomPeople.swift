@@ -9,6 +9,8 @@ final class RoomPeople: Sendable {
         var names: [DeviceKey: String] = [:]
         /// Those who are here already aren't said to come.
         var hasBegun = false
+        /// Those who were put out since the last list; nil: by this device, which says so itself.
+        var putOut: [DeviceKey: String?] = [:]
         /// What members can cause as often as they like.
         var words = WordLimit()
     }
@@ -63,15 +65,19 @@ final class RoomPeople: Sendable {
     /// The room was left for another one.
     func forget() { state.withLock { ($0.people, $0.hasBegun) = ([], false) } }
 
+    /// A member was put out, and is missing in the next list. `name`: by whom; nil: by this device.
+    func notePutOut(_ device: DeviceKey, by name: String?) { state.withLock { $0.putOut[device] = .some(name) } }
+
     /// Passes on what has changed.
     func update(_ people: [MeshPerson]) {
-        let (old, hasBegun) = state.withLock { state in
+        let (old, hasBegun, putOut) = state.withLock { state in
             defer {
                 state.people = people
                 state.hasBegun = true
+                state.putOut = [:]
                 for person in people { state.names[person.device] = person.name }
             }
-            return (state.people, state.hasBegun)
+            return (state.people, state.hasBegun, state.putOut)
         }
         let list = people.map(fields)
         if list != old.map(fields) || !hasBegun { context.events.write("people", ["people": .array(list)]) }
@@ -79,9 +85,24 @@ final class RoomPeople: Sendable {
             let before = old.first { $0.device == person.device }
             for change in Self.changes(before, person) { report(change, person, isNews: hasBegun) }
         }
-        for person in old where person.isHere && !people.contains(where: { $0.device == person.device }) {
-            report(.left, person, isNews: true)
+        for person in old where !people.contains(where: { $0.device == person.device }) {
+            let author = putOut[person.device]
+            if let name = author ?? nil { report(person, putOutBy: name) }
+            if person.isHere { report(.left, person, isNews: true, isSaid: author == nil) }
         }
+    }
+
+    /// Another member has put somebody out.
+    private func report(_ person: MeshPerson, putOutBy name: String) {
+        context.events.write(
+            "put-out",
+            [
+                "from": .string(person.device.hex), "name": .string(PeerText.name(person.name)), "by": .string(name),
+            ])
+        guard state.withLock({ $0.words.allows(at: .now) }) else { return }
+        let words = "“\(name)” has put “\(PeerText.name(person.name))” out of the room."
+        context.say(words)
+        tell(words)
     }
 
     private static func changes(_ old: MeshPerson?, _ new: MeshPerson) -> [Change] {
@@ -96,14 +117,15 @@ final class RoomPeople: Sendable {
         return changes
     }
 
-    private func report(_ change: Change, _ person: MeshPerson, isNews: Bool) {
+    /// - Parameter isSaid: the person reads it, too.
+    private func report(_ change: Change, _ person: MeshPerson, isNews: Bool, isSaid: Bool = true) {
         var fields: [String: EventWriter.Value?] = [
             "from": .string(person.device.hex), "name": .string(PeerText.name(person.name)),
         ]
         if case .paused = change { fields["on"] = .bool(true) }
         if case .resumed = change { fields["on"] = .bool(false) }
         context.events.write(change.event, fields)
-        guard state.withLock({ $0.words.allows(at: .now) }) else { return }
+        guard isSaid, state.withLock({ $0.words.allows(at: .now) }) else { return }
         let words = change.words(PeerText.name(person.name))
         context.say(words)
         // Who is here already when this device comes is in the list.

@@ -99,6 +99,31 @@ struct MeshCodeTests {
         #expect(!told.contains { next.contains($0) })
     }
 
+    /// Who was put out, and by whom, is told before the list without that member, once, and not of the past.
+    @Test func othersHearWhoWasPutOutAndByWhom() throws {
+        func told(_ simulation: MeshSimulation, _ index: Int) -> [(DeviceKey, DeviceKey)] {
+            simulation.members[index].events.compactMap {
+                if case .memberPutOut(let device, let author, _) = $0 { (device, author) } else { nil }
+            }
+        }
+        var simulation = try Self.room(4)
+        let (author, target) = (simulation.members[1].mesh.own.device, simulation.members[3].mesh.own.device)
+        try simulation.putOut(simulation.members[3].number, by: 1)
+        simulation.run(for: .seconds(3))
+        for index in 0..<3 {
+            let events = simulation.members[index].events
+            #expect(told(simulation, index).map(\.0) == [target] && told(simulation, index).map(\.1) == [author])
+            let place = events.firstIndex { if case .memberPutOut = $0 { true } else { false } }
+            let list = events.lastIndex {
+                if case .people(let people) = $0 { people.contains { $0.device == target } } else { false }
+            }
+            #expect(try #require(place) > (try #require(list)), "before the next list")
+        }
+        simulation.restart(2)
+        simulation.run(for: .seconds(10))
+        #expect(told(simulation, 2).count <= 1, "not again of what was kept")
+    }
+
     // MARK: Wrong tries
 
     /// Somebody guesses at all members at once, as fast as they allow. Returns how many guesses were looked at until each
@@ -143,6 +168,47 @@ struct MeshCodeTests {
         // 5 at once, 6 in the next 63 s, then one a minute: the same as at one host.
         #expect((11...13).contains(all), "\(all)")
         _ = try theCode(simulation)
+    }
+
+    /// All read why there is another code, and through whom.
+    @Test func everybodyHearsWhyTheCodeIsAnotherOne() throws {
+        func told(_ simulation: MeshSimulation, _ index: Int) -> RoomCodeState? {
+            simulation.members[index].events.compactMap {
+                if case .code(let state) = $0, state.reason != nil { state } else { nil }
+            }.last
+        }
+        var simulation = try Self.room(4)
+        let first = try theCode(simulation)
+        let door = simulation.members[2].mesh.own.device
+        for number in 1...5 {
+            let isLast = number == HostCode.mostWrongTries
+            let known = simulation.members[2].events.compactMap { if case .code(let state) = $0 { state } else { nil } }
+            #expect(known.last?.isBeforeLastTry == isLast, "the door knows that the next one is the last")
+            simulation.act(2) { $0.codeTried(UInt64(number), now: $1) }
+            simulation.run(for: .seconds(1))
+            #expect(simulation.members[2].verdicts.last?.pause == .some(nil))
+            simulation.act(2) { $0.codeChecked(UInt64(number), isRight: false, now: $1) }
+            simulation.run(for: .seconds(1))
+        }
+        #expect(try theCode(simulation) != first)
+        for index in 0..<4 {
+            let state = told(simulation, index)
+            #expect(state?.reason == .wrongTries && state?.member == door, "\(index)")
+        }
+        simulation.act(3) { $0.renewCode(now: $1) }
+        simulation.run(for: .seconds(3))
+        let asker = simulation.members[3].mesh.own.device
+        for index in [1, 2, 3] {
+            let state = told(simulation, index)
+            #expect(state?.reason == .byMember && state?.member == asker, "\(index)")
+        }
+        // Who is nobody of the room isn't named.
+        var lie = try #require(simulation.members[3].mesh.codes.code)
+        lie.number += 1
+        lie.cause = RoomCode.Cause(why: .wrongTries, member: .made(99))
+        simulation.inject(.mesh(.code(lie)), from: 3)
+        simulation.run(for: .seconds(2))
+        #expect(told(simulation, 1)?.reason == .wrongTries && told(simulation, 1)?.member == nil)
     }
 
     @Test func theNextKeeperGoesOnCounting() throws {
@@ -194,18 +260,25 @@ struct MeshCodeTests {
         (code.left, code.wrongTries, code.countedTries, code.pause) = (599_000, 4, 9, 16_000)
         var none = code
         (none.digits, none.service) = (nil, .one)
+        var caused = code
+        caused.cause = RoomCode.Cause(why: .wrongTries, member: .made(3))
         let errand = CodeErrand(from: .made(1), to: .made(2), hops: 3, number: 9, what: .wait, value: 1000)
         var question = QuestionErrand(from: .made(1), to: .made(2), number: 9, what: .asked, name: "Döra")
         var asked = question
         asked.address = .v4(0xC000_0207)
         question.address = IPAddress(v6Bytes: [0x20, 1] + [UInt8](repeating: 0, count: 13) + [7], scope: 0)
         for message in [
-            SecureMessage.mesh(.code(code)), .mesh(.code(none)), .mesh(.errand(errand)), .mesh(.question(question)),
+            SecureMessage.mesh(.code(code)), .mesh(.code(none)), .mesh(.code(caused)), .mesh(.errand(errand)),
+            .mesh(.question(question)),
             .mesh(.question(asked)),
         ] {
             #expect(try SecureMessage(message.bytes) == message)
             #expect(throws: SecureMessageError.self) { try SecureMessage(Array(message.bytes.dropLast())) }
         }
+        // A reason that this version doesn't know says nothing.
+        var unknown = SecureMessage.mesh(.code(caused)).bytes
+        unknown[unknown.count - DeviceKey.length - 1] = 99
+        #expect(try SecureMessage(unknown) == .mesh(.code(code)))
         var letters = SecureMessage.mesh(.code(code)).bytes
         letters[letters.count - 1] = 0x41
         #expect(throws: SecureMessageError.self) { try SecureMessage(letters) }

@@ -154,8 +154,9 @@ struct SharedCodeTests {
 
         code = try Self.codes(host).right
         for id in 11...15 {
-            // 5 is the first wrong try after which everybody waits.
-            try expect(try Self.codes(host).wrong, UInt64(id), &host, .refused(.wrongCode))
+            // 5 is the first wrong try after which everybody waits, and the last one against this code.
+            try expect(
+                try Self.codes(host).wrong, UInt64(id), &host, .refused(id == 15 ? .replacedCode : .wrongCode))
         }
         change = try self.change(&host)
         #expect(change.reason == .wrongTries && change.code != code)

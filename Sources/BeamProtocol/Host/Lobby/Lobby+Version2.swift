@@ -217,6 +217,16 @@ extension Lobby {
         if code.service != .room { codeGuard.failed(now: now) }
         let isReplaced = code.failed()
         emit(.wrongCode(from: visitor(id), pause: codeGuard.pause(now: now)))
+        if isReplaced || code.service == .room && isBeforeLastTry, case .version2(let dialog) = connections[id]?.dialog,
+            dialog.features.contains(.replacedCodes)
+        {
+            refuseViewer(
+                id, .replacedCode,
+                reason: "That isn't the code, and it is another one now, after \(HostCode.mostWrongTries) wrong tries. "
+                    + "Type the one that is shown now", now: now)
+            if isReplaced { renewCode(.wrongTries, now: now) }
+            return
+        }
         // Which code was typed isn't known: nothing of it is sent.
         let hint =
             switch code.service {

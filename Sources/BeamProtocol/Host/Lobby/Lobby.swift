@@ -61,6 +61,8 @@ struct Lobby: Sendable {
     var blocked = BlockedPeers()
     var admissions = AdmissionLog()
     var code: HostCode
+    /// In a room: one more wrong try replaces the code.
+    var isBeforeLastTry = false
     var codeGuard = CodeGuard()
     private var hasBegun = false
     var comparisonGuard = ComparisonGuard()
@@ -143,13 +145,15 @@ struct Lobby: Sendable {
     /// The room of equals has another code, or has counted wrong tries.
     mutating func roomCode(_ state: RoomCodeState, now: MediaTime) {
         codeGuard.learn(wrongTries: state.wrongTries, pause: state.pause ?? .zero, now: now)
+        isBeforeLastTry = state.isBeforeLastTry
         guard state.code != code.current else { return }
         code.give(state.code, now: now)
         withdrawProofs(but: nil, now: now)
         emit(
             .codeChanged(
                 CodeChange(
-                    code: state.code, service: state.service, reason: state.reason ?? .byMember, left: state.left)))
+                    code: state.code, service: state.service, reason: state.reason ?? .byMember, member: state.member,
+                    left: state.left)))
     }
 
     private mutating func armCode() {
