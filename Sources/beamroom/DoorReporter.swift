@@ -43,6 +43,11 @@ final class DoorReporter: Sendable {
         var stamp: CodeFile.Stamp?
         var tally = PeerTally()
         var bell = BellLimit()
+        /// The long sentences about the code and about being remembered were said.
+        var hasSaidService = false
+        var hasSaidPaired: Set<Bool> = []
+        /// What those who were refused were told last, by what they are called. A viewer may try again for ever.
+        var told: [String: String] = [:]
         /// A member could replace the code again and again.
         var changes = WordLimit()
     }
@@ -151,7 +156,8 @@ final class DoorReporter: Sendable {
         case .wrongCode(let visitor, let pause): wrongCode(visitor, pause)
         case .viewerRefused(let visitor, let reason):
             let verdict = verdict(on: .viewerRefused, from: visitor.address)
-            if verdict.toPerson { console.say("\(visitor) was refused, and told: “\(reason).”") }
+            let isNews = isNews(reason, for: visitor)
+            if verdict.toPerson, isNews { console.say("\(visitor) was refused, and told: “\(reason).”") }
             if verdict.toProgram { events.write("refused", Self.fields(visitor, ["reason": .string(reason)])) }
         case .connectionRefused(let address, let reason):
             if verdict(on: .connectionRefused, from: address).toPerson {
@@ -180,11 +186,28 @@ final class DoorReporter: Sendable {
         if state.withLock({ $0.bell.allows(visitor.address, now: .now) }) { context.console.ring() }
     }
 
+    /// Whether the person hasn't read this yet of that visitor.
+    private func isNews(_ reason: String, for visitor: Visitor) -> Bool {
+        state.withLock { state in
+            // Peers can take ever new names.
+            if state.told.count >= Self.mostTold { state.told = [:] }
+            return state.told.updateValue(reason, forKey: "\(visitor)") != reason
+        }
+    }
+
+    private static let mostTold = 256
+
+    /// The visitor is let in: what it is told after that is news again.
+    func letIn(_ visitor: Visitor) { state.withLock { $0.told["\(visitor)"] = nil } }
+
+    /// Of a viewer that is let in one line is said elsewhere; what follows from that, at the first one.
     private func paired(_ name: String, isToBeRemembered: Bool) {
-        let words =
+        let words: String? =
             switch guests {
             case .newcomers: "“\(name)” is let in, and belongs to the room from now on."
-            case .viewers where isToBeRemembered: "“\(name)” is paired: next time no code is needed."
+            case .viewers where state.withLock({ !$0.hasSaidPaired.insert(isToBeRemembered).inserted }): nil
+            case .viewers where isToBeRemembered:
+                "“\(name)” is paired: next time no code is needed. So is whoever is let in after it."
             case .viewers:
                 "“\(name)” is paired for this time only: when it is started again, it has to be let in again."
             }
@@ -296,7 +319,11 @@ final class DoorReporter: Sendable {
     private func codeServed(_ visitor: Visitor, isStillValid: Bool) {
         // In a room whose codes let in one each, the next one is on its way.
         if case .one = state.withLock({ $0.service }) { return }
-        guard isStillValid, verdict(on: .visit, from: visitor.address).toPerson else { return }
+        let isFirst = state.withLock { state in
+            defer { state.hasSaidService = state.hasSaidService || isStillValid }
+            return isStillValid && !state.hasSaidService
+        }
+        guard isFirst else { return }
         context.console.say("\(visitor) has typed the code. It still serves \(serviceWords).")
     }
 

@@ -21,7 +21,7 @@ final class SendingAway: Sendable {
         for (index, viewer) in viewers.enumerated() { context.say("  \(index + 1)  “\(viewer.shownName)”") }
         prompt.ask(
             TerminalQuestions.Question(
-                words: "Send whom away? Type the number; Enter alone sends nobody away.", takesEnter: true
+                words: "Send whom away? Type the number; Enter or Esc sends nobody away.", takesEnter: true
             ) { [self] line in
                 let digits = line.filter { !$0.isWhitespace }
                 if digits.isEmpty { return .answer {} }
@@ -54,15 +54,16 @@ final class SendingAway: Sendable {
         prompt.ask(
             TerminalQuestions.Question(
                 words:
-                    "Send “\(viewer.shownName)” away for now or for good? Type n (now: it may come again in a minute), "
-                    + "g (good: it has to be let in anew, not before the next time you share), or Enter alone for neither.",
+                    "Send “\(viewer.shownName)” away for now or for good? Type m (a minute: it may come again then), "
+                    + "g (good: it has to be let in anew, not before the next time you share), or Enter or Esc for neither.",
                 takesEnter: true
             ) { [self] line in
                 switch line.filter({ !$0.isWhitespace }).lowercased() {
-                case "": .answer {}
-                case "n", "now": .answer { [self] in sendAway(viewer, forGood: false) }
+                // After questions of yes or no, n may be meant as a no.
+                case "", "n", "no": .answer { [self] in context.say("“\(viewer.shownName)” stays.") }
+                case "m", "minute": .answer { [self] in sendAway(viewer, forGood: false) }
                 case "g", "good": .answer { [self] in sendAway(viewer, forGood: true) }
-                default: .unclear("Please type n (for now) or g (for good), or Enter alone.")
+                default: .unclear("Please type m (for a minute) or g (for good), or Enter alone.")
                 }
             }, isNext: true)
     }
@@ -73,7 +74,7 @@ final class SendingAway: Sendable {
         context.say(
             forGood
                 ? "“\(name)” is sent away for good: it isn't let in while you share, and has to be let in anew after that."
-                : "“\(name)” is sent away for now.")
+                : "“\(name)” is sent away for a minute.")
         context.events.write("sent-away", ["name": .string(name), "forGood": .bool(forGood)])
     }
 

@@ -24,6 +24,8 @@ final class ShareReporter: Sendable {
         var recordingFailure: String?
         /// The admitted viewers, by session; never more than the host admits.
         var viewers: [String: Visitor] = [:]
+        /// Those of them that were let in a moment ago, and don't get the picture yet.
+        var arriving: Set<String> = []
         /// Why the host ends, for its viewers; nil: the usual reason.
         var farewell: String?
         /// What a paired viewer can cause as often as it likes.
@@ -227,7 +229,11 @@ final class ShareReporter: Sendable {
         let events = context.events
         switch event {
         case .viewerPaired(let session, let visitor, let isResumed):
-            state.withLock { $0.viewers[session] = visitor }
+            state.withLock { state in
+                state.viewers[session] = visitor
+                if !isResumed { state.arriving.insert(session) }
+            }
+            door.letIn(visitor)
             let verdict = door.verdict(on: .visit, from: visitor.address)
             if verdict.toPerson {
                 console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
@@ -252,7 +258,9 @@ final class ShareReporter: Sendable {
             if state.withLock({ $0.early?.append(event) }) == nil { room.handle(event) }
         case .mediaStarted(let session, let address):
             let verdict = door.verdict(on: .visit, from: address.ip)
-            if verdict.toPerson { console.say("\(who(session)) gets the picture, at \(address).") }
+            // Of who has just been let in nothing else is expected.
+            let isArrival = state.withLock { $0.arriving.remove(session) != nil }
+            if verdict.toPerson, !isArrival { console.say("\(who(session)) gets the picture again, at \(address).") }
             if verdict.toProgram {
                 events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
             }
@@ -262,7 +270,10 @@ final class ShareReporter: Sendable {
         case .controlLost:
             break
         case .viewerLeft(let session, let visitor, let reason):
-            state.withLock { $0.viewers[session] = nil }
+            state.withLock { state in
+                state.viewers[session] = nil
+                state.arriving.remove(session)
+            }
             let verdict = door.verdict(on: .visit, from: visitor.address)
             if verdict.toPerson {
                 console.say(
@@ -345,8 +356,11 @@ final class ShareReporter: Sendable {
                 report, framesPerSecond: Double(report.session.frames) / seconds,
                 bitsPerSecond: Double(report.session.bytes) * 8 / seconds))
         context.console.say(
-            "Ended after \(Self.number(seconds.rounded())) s: \(Words.count(report.session.frames, "frame")), "
-                + "\(Self.megabytes(report.session.bytes)) sent.")
+            "Ended after \(Words.time(.seconds(seconds))): "
+                + (report.session.bytes == 0
+                    ? "nothing was sent, because nobody watched."
+                    : "\(Words.count(report.session.frames, "frame")), \(Self.megabytes(report.session.bytes)) sent to viewers.")
+        )
         if let recording = report.recording { context.console.say(Words.recorded(recording)) }
         if let transcript = host.transcript { context.console.say(Words.written(transcript)) }
     }

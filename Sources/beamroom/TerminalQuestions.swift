@@ -18,7 +18,7 @@ final class TerminalQuestions: Sendable {
         var words: String
         /// What is said instead in the background: a sentence.
         var summary: String?
-        /// Enter alone is an answer, not a wish to read the question again.
+        /// Enter alone is an answer, not a wish to read the question again; so is Escape.
         var takesEnter = false
         /// Called on the reading thread, under no lock.
         var read: @Sendable (_ line: String) -> Reading
@@ -232,6 +232,7 @@ final class TerminalQuestions: Sendable {
         case "c": commands.newCode?()
         case "j": commands.join?()
         case "r": commands.relay?()
+        case "q": console.say("Ctrl-C ends.")
         default: break
         }
     }
@@ -277,9 +278,11 @@ final class TerminalQuestions: Sendable {
         commands.kick?(words[1].trimmingCharacters(in: .whitespaces))
     }
 
-    /// Escape drops what was typed, and ends a note.
+    /// Escape drops what was typed, and ends a note. Where Enter alone is an answer, it is the same one.
     private func escaped() {
-        if state.withLock({ $0.isWriting }) { wrote("") } else { edited("") }
+        let (isWriting, takesEnter) = state.withLock { ($0.isWriting, $0.isOpen && $0.question?.takesEnter == true) }
+        if isWriting { return wrote("") }
+        if takesEnter { take("") } else { edited("") }
     }
 
     /// A question came while a note is being written: what is typed belongs to the note.

@@ -76,9 +76,13 @@ enum Words {
         let missing =
             recording.dropped == 0
             ? "" : " \(count(recording.dropped, "frame was", "frames were")) left out: the disk was too slow."
-        let frames = count(recording.frames, "frame")
-        let length = recording.length > .zero ? "\(time(recording.length)) (\(frames))" : frames
-        return "Recorded \(length) in \(recording.path)\(last).\(missing)"
+        guard recording.frames > 0 else { return "Nothing was recorded, so there is no \(recording.path).\(missing)" }
+        // A still screen has few: their number alone would read as if little was recorded.
+        let pictures =
+            recording.frames == 1
+            ? "1 picture, which stands all the time"
+            : "\(recording.frames) pictures, each of which stands until the next one"
+        return "Recorded \(time(recording.length)) in \(recording.path)\(last): \(pictures).\(missing)"
     }
 
     /// `13 s`, `35 min 12 s`, `2 h 5 min`.

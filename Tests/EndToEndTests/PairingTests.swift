@@ -142,6 +142,14 @@ extension EndToEnd {
             let other = try Program.watch([ports.target, "--code", code])
             defer { other.end() }
             try other.waitFor("first-frame")
+            try host.waitFor("viewer-joined") {
+                $0.string("session") == other.events("paired").first?.string("session")
+            }
+            // What the first one has explained isn't said of each.
+            for words in ["has typed the code", "is paired"] {
+                #expect(host.errorText.ranges(of: words).count == 1, "\(host.errorText)")
+            }
+            #expect(host.errorText.ranges(of: "is let in").count == 3 && !host.errorText.contains("gets the picture"))
             let next = try host.newCode(after: code)
             #expect(try host.waitFor("code-changed").string("why") == "asked")
             let late = try Program.watch([ports.target, "--code", code])

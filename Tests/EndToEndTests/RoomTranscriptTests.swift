@@ -190,7 +190,7 @@ extension EndToEnd {
             try viewer.waitForWords("Nothing was said or written, so there is no transcript \(transcript).")
             #expect(!FileManager.default.fileExists(atPath: transcript))
             #expect(
-                viewer.errorText.contains(/Recorded [0-9]+ s \([0-9]+ frames?\) in .*viewer\.mkv\./),
+                viewer.errorText.contains(/Recorded [0-9]+ s in .*viewer\.mkv: [0-9]+ pictures?,/),
                 "\(viewer.errorText)")
         }
 

@@ -31,7 +31,7 @@ extension EndToEnd {
                 report("a still screen in \(kind)", "\(ended - begun) s, recorded \(found.duration) s")
                 #expect(ended - begun > 8)
                 let words = try #require(
-                    program.errorText.firstMatch(of: /Recorded ([0-9]+) s \([0-9]+ frames?\) in [^ ]/),
+                    program.errorText.firstMatch(of: /Recorded ([0-9]+) s in [^ ]+: [0-9]+ pictures?,/),
                     "\(program.errorText)")
                 #expect(abs(Double(words.1).map { $0 - (ended - begun) } ?? 100) < 2)
                 #expect(abs(found.duration - (ended - begun)) < 1.5)
