@@ -19,6 +19,8 @@ struct WordBoard: Sendable {
     private static let longestDelay = Duration.seconds(5)
     /// How long a line stays at least, and beyond the time that it takes to read it.
     private static let leastTime = Duration.seconds(4)
+    /// The same of a note, which comes when people look elsewhere.
+    private static let leastNoteTime = Duration.seconds(10)
     private static let spareTime = Duration.seconds(1)
     /// A partial caption that isn't revised for so long stays behind: its author has stopped, or the connection is lost.
     private static let longestSilence = Duration.seconds(10)
@@ -47,6 +49,8 @@ struct WordBoard: Sendable {
     private var told: [(alert: RoomAlert, until: MediaTime)] = []
     /// Counted, so that the same words can be shown again.
     private(set) var notice: (number: Int, content: WindowNotice?) = (0, nil)
+    /// A note of somebody else was shown, and the person told where notes stay.
+    private var hasHinted = false
     /// There is a room, and the host takes notes.
     private(set) var takesNotes = false
 
@@ -82,6 +86,7 @@ struct WordBoard: Sendable {
     private init(after old: WordBoard) {
         isOutdated = true
         notice = (old.notice.number + 1, nil)
+        hasHinted = old.hasHinted
     }
 
     private mutating func speak(_ partial: RoomPartial?, by author: DeviceKey, called name: String, now: MediaTime) {
@@ -112,8 +117,23 @@ struct WordBoard: Sendable {
         lines.append(
             Line(
                 caption: caption,
-                until: now + max(Self.leastTime, TranscriptLine.readingTime(of: shown.text) + Self.spareTime)))
-        if lines.count > Self.mostLines { lines.removeFirst(lines.count - Self.mostLines) }
+                until: now
+                    + max(
+                        isNote ? Self.leastNoteTime : Self.leastTime,
+                        TranscriptLine.readingTime(of: shown.text) + Self.spareTime)))
+        makeRoom()
+        if isNote, !line.isOwn, !hasHinted {
+            hasHinted = true
+            say("Notes stay in the transcript: t shows it")
+        }
+    }
+
+    /// Captions that follow one another don't push away the newest note before its time.
+    private mutating func makeRoom() {
+        while lines.count > Self.mostLines {
+            let newestNote = lines.lastIndex { $0.caption.isNote }
+            lines.remove(at: newestNote == 0 ? 1 : 0)
+        }
     }
 
     /// For the transcript. When too many wait, the older half goes, and the transcript begins anew after it.
@@ -146,10 +166,12 @@ struct WordBoard: Sendable {
 
     // MARK: For the window
 
-    /// The newest last.
+    /// The newest last, after them the newest note: the window has room for the last ones only.
     func captions(now: MediaTime) -> [WindowCaption] {
-        let shown = lines.filter { $0.until > now }.map(\.caption) + speaking.filter { $0.until > now }.map(\.caption)
-        return Array(shown.suffix(Self.mostLines))
+        var shown = lines.filter { $0.until > now }.map(\.caption)
+        let note = shown.lastIndex(where: \.isNote).map { shown.remove(at: $0) }
+        shown += speaking.filter { $0.until > now }.map(\.caption)
+        return Array((shown + [note].compactMap(\.self)).suffix(Self.mostLines))
     }
 
     /// When a line goes; nil: none is shown.

@@ -82,7 +82,38 @@ struct WordBoardTests {
         var board = board()
         board.handle(partial("And now"), now: time(1))
         board.handle(line(.note("Page 7.")), now: time(1))
-        #expect(board.captions(now: time(1)).map(\.text) == ["Page 7.", "And now"])
+        #expect(board.captions(now: time(1)).map(\.text) == ["And now", "Page 7."])
+    }
+
+    /// Whoever looks elsewhere for a moment reads it all the same, also while somebody speaks.
+    @Test func aNoteStaysLongEnoughToBeRead() throws {
+        var board = board()
+        board.handle(line(.note("Please open page 12.")), now: time(1))
+        for second in 1...10 {
+            board.handle(line(.caption(text: "Sentence \(second).", speaker: nil)), now: time(Double(second)))
+            board.handle(partial("And"), now: time(Double(second)))
+            let shown = board.captions(now: time(Double(second) + 0.9))
+            #expect(shown.count <= 3 && shown.last?.text == "Please open page 12.", "\(second): \(shown)")
+        }
+        #expect(board.captions(now: time(11.1)).allSatisfy { !$0.isNote })
+        // A long one stays as long as it takes to read.
+        let long = String(repeating: "words of a note ", count: 30)
+        board.handle(line(.note(long)), now: time(20))
+        #expect(board.captions(now: time(32)).last?.isNote == true)
+        #expect(board.captions(now: time(80)).isEmpty)
+    }
+
+    @Test func theFirstNoteOfAnotherSaysWhereNotesStay() {
+        var board = board()
+        guard case .lines(var own) = line(.note("mine")) else { return }
+        own[0].isOwn = true
+        board.handle(.lines(own), now: time(1))
+        #expect(board.notice.content == nil)
+        board.handle(line(.note("Page 7.")), now: time(2))
+        #expect(board.notice.content?.text == "Notes stay in the transcript: t shows it")
+        let number = board.notice.number
+        board.handle(line(.note("Page 8.")), now: time(3))
+        #expect(board.notice.number == number, "once")
     }
 
     @Test func historyIsInTheTranscriptOnly() {
