@@ -17,6 +17,9 @@ public struct ViewerAnnouncement: Sendable, Equatable {
     /// There is no picture, and nothing is wrong: it is on its way, or nothing is shared.
     public var isWithoutFault = false
 
+    /// The host has paused: its last picture is there, or about to come.
+    public var isPause = false
+
     /// A question for the host's code.
     public struct CodePrompt: Sendable, Equatable {
         /// What was wrong with the last try.

@@ -460,7 +460,7 @@ struct ViewerStatus: Sendable {
                 headline: "Looking for hosts…",
                 detail: discoveryProblem ?? "Run `beamroom share` on the machine that you want to watch.")
         case .playing where isPaused:
-            ViewerAnnouncement(headline: "\(host) has paused", detail: "The last picture stays until it resumes.")
+            pauseWords(host)
         case .playing where sourceVisibility != .visible: hiddenWords(host)
         case .picking, .playing: nil
         case .connecting:
@@ -482,7 +482,7 @@ struct ViewerStatus: Sendable {
             .stalled(.nothingArrives, _) where lostSince != nil:
             wordsOfLoss(host)
         case .waitingForPicture where isHeldByMember || isPaused && !isConditionOld:
-            ViewerAnnouncement(headline: "\(host) has paused", detail: "The picture comes when it resumes.")
+            pauseWords(host)
         case .waitingForPicture:
             ViewerAnnouncement(headline: "\(host) has let you in", detail: "Waiting for the picture…")
         case .noDatagrams:
@@ -507,6 +507,14 @@ struct ViewerStatus: Sendable {
         case .streamRefused(let reason):
             ViewerAnnouncement(headline: "The picture of \(host) can't be shown", detail: reason)
         }
+    }
+
+    /// The same with and without a picture: whoever comes during a pause gets the last one a moment later.
+    private func pauseWords(_ host: String) -> ViewerAnnouncement {
+        var words = ViewerAnnouncement(
+            headline: "\(host) has paused", detail: "Its last picture stays until it resumes.")
+        words.isPause = true
+        return words
     }
 
     /// What was tried besides discovery, and why that has failed.

@@ -77,8 +77,12 @@ final class WatchReporter: Sendable {
             questions.offer(choices)
         case .chosen: questions.picked()
         case .firstFrame(let size):
-            state.withLock { $0.hasPicture = true }
-            context.say("The first picture is here: \(size.width) × \(size.height).")
+            let isPaused = state.withLock { state in
+                state.hasPicture = true
+                return state.status?.isPause == true
+            }
+            // That the host's last picture stays was said.
+            if !isPaused { context.say("The first picture is here: \(size.width) × \(size.height).") }
             context.events.write(
                 "first-frame",
                 [

@@ -51,7 +51,10 @@ import Testing
         var waiting = ViewerStatus(connectingTo: "desk")
         waiting.heldByMember(true)
         waiting.handle(Self.paired())
-        #expect(waiting.words?.detail == "The picture comes when it resumes.")
+        let before = waiting.words
+        #expect(before?.detail == "Its last picture stays until it resumes.")
+        _ = waiting.pictureArrived()
+        #expect(waiting.words?.sentence == before?.sentence, "one sentence, said once")
     }
 
     /// The last picture of a share that has ended, or isn't for this viewer, isn't seen any more.
@@ -104,7 +107,7 @@ import Testing
         var status = Self.watching()
         status.handle(Self.alert(.paused))
         #expect(
-            status.isPaused && status.words?.sentence == "“desk” has paused. The last picture stays until it resumes.")
+            status.isPaused && status.words?.sentence == "“desk” has paused. Its last picture stays until it resumes.")
         // A loss says more.
         status.handle(.stalled(.seconds(2), .nothingArrives))
         #expect(status.words?.headline == "Nothing arrives from “desk”")
@@ -116,7 +119,7 @@ import Testing
         var late = ViewerStatus(connectingTo: "desk")
         late.handle(Self.paired())
         late.handle(Self.alert(.paused))
-        #expect(late.words?.sentence == "“desk” has paused. The picture comes when it resumes.")
+        #expect(late.words?.sentence == "“desk” has paused. Its last picture stays until it resumes.")
         late.handle(Self.alert(.resumed))
         _ = late.pictureArrived()
         #expect(late.words == nil)
