@@ -338,6 +338,12 @@ public final class Viewer: Sendable {
         sought.list?.start()
     }
 
+    /// The host that was named is a paired one.
+    public var knowsHost: Bool {
+        guard case .name(let name, _) = options.target else { return false }
+        return sought?.keeper.knows(name) ?? false
+    }
+
     /// Takes the person's choice among several hosts.
     public func choose(_ choice: HostChoice) {
         guard choice.roomCommand == nil else { return }

@@ -110,7 +110,14 @@ struct Watch: ParsableCommand {
         context.programs?.connect(ProgramInput.Handlers(write: { viewer.write($0) }))
         reporter.connect(to: viewer)
         desk.readPrograms()
-        let ticker = EverySecond { context.console.live(reporter.tick(viewer).map { [$0] } ?? []) }
+        let rooms = RoomNameWatch(hosts.first)
+        defer { rooms?.stop() }
+        let ticker = EverySecond {
+            context.console.live(reporter.tick(viewer).map { [$0] } ?? [])
+            guard let words = rooms?.look(hasAnswered: reporter.hasAnswer) else { return }
+            // A paired host of that name may come.
+            if viewer.knowsHost { context.say(words) } else { context.latch.end(.failed(words)) }
+        }
         /// Ends what runs, and says how it went. On the thread that it is called on.
         @Sendable func finish(_ ending: Ending) throws {
             ticker.cancel()

@@ -15,6 +15,8 @@ final class WatchReporter: Sendable {
         var hasStatus = false
         var isSearching = false
         var hasPicture = false
+        /// A host has answered.
+        var hasAnswer = false
         /// Why files aren't complete.
         var fileFailures: [String] = []
         /// What a host can cause with each picture: new sizes.
@@ -209,8 +211,16 @@ final class WatchReporter: Sendable {
 
     // MARK: Events
 
+    /// A host has answered since the start.
+    var hasAnswer: Bool { state.withLock { $0.hasAnswer } }
+
     private func handle(_ event: ViewerEvent) {
         let events = context.events
+        switch event {
+        case .hostReached, .hostNamed, .codeNeeded, .waitingForPerson, .paired, .refused, .mistrusted:
+            state.withLock { $0.hasAnswer = true }
+        default: break
+        }
         switch event {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])

@@ -61,7 +61,12 @@ extension Watch {
             ProgramInput.Handlers(write: { _ in }, hosts: Dictionary(writers, uniquingKeysWith: { first, _ in first })))
         desk.readPrograms()
         let names = hosts.map { "“\(PeerText.name($0.text))”" }
+        let rooms = hosts.map { RoomNameWatch($0) }
+        defer { for room in rooms { room?.stop() } }
         let ticker = EverySecond {
+            for (room, reporter) in zip(rooms, reporters) {
+                if let words = room?.look(hasAnswered: reporter.hasAnswer) { context.say(words) }
+            }
             let lines = zip(reporters, wall.viewers).map { $0.tick($1) }
             // Live lines would mix with what is typed.
             let isAsking = lines.contains { $0 == nil }

@@ -156,6 +156,12 @@ extension EndToEnd {
             defer { viewer.end() }
             try viewer.waitForWords("“study” is a room: `beamroom room 'study'` enters it.")
             #expect(viewer.isRunning)
+            // By its name, too; nothing could ever come.
+            let other = try sofa.watch(["Study"])
+            defer { other.end() }
+            #expect(try other.waitForEnd() == .exited(1))
+            try other.waitForWords("“study” is a room, which isn't watched: `beamroom room 'study'` enters it.")
+            expectPlainWords(other.errorText)
         }
     }
 }
