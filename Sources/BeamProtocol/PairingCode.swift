@@ -16,6 +16,13 @@ public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
         description = text
     }
 
+    /// As a person types it: blanks, hyphens, dashes and dots between the digits don't count.
+    public static func typed(_ text: String) -> PairingCode? {
+        PairingCode(text.filter { !$0.isWhitespace && !separators.contains($0) })
+    }
+
+    private static let separators: Set<Character> = ["-", "‐", "‑", "‒", "–", "—", "−", ".", "·"]
+
     /// In groups of three, for people: `482 913`.
     public var spaced: String {
         stride(from: 0, to: description.utf8.count, by: 3)

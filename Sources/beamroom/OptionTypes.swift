@@ -63,8 +63,11 @@ enum WindowChoice: ExpressibleByArgument, Equatable {
 }
 
 extension PairingCode: ExpressibleByArgument {
-    /// With or without blanks: `482913`, or `482 913` as the host shows it.
-    public init?(argument: String) { self.init(argument.filter { !$0.isWhitespace }) }
+    /// `482913`, `482 913` as the host shows it, or `482-913`.
+    public init?(argument: String) {
+        guard let code = PairingCode.typed(argument) else { return nil }
+        self = code
+    }
 }
 
 /// What an option takes, for the error about a value that it doesn't take.

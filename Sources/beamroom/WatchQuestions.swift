@@ -142,7 +142,7 @@ final class WatchQuestions: Sendable {
                 if prompt.mayAsk, !prompt.isAsking, line.filter({ !$0.isWhitespace }).lowercased() == "ask" {
                     return .answer { [self] in viewer?.askPerson() }
                 }
-                guard let code = PairingCode(line.filter { !$0.isWhitespace }) else {
+                guard let code = PairingCode.typed(line) else {
                     return .unclear("That isn't a code. Type the six digits that the host's screen shows.")
                 }
                 return .answer { [self] in viewer?.enter(code) }

@@ -27,6 +27,13 @@ import Testing
         #expect(
             WindowCommand.hints(in: Place(kind: .wall, hasSeveral: true, allowsNotes: false))
                 == "1 … 9 one alone · ? keys")
+        // As many digits as there are pictures.
+        for (count, digits) in [(2, "1, 2"), (3, "1 … 3"), (16, "1 … 9")] {
+            let grid = Place(kind: .wall, hasSeveral: true, numbered: count)
+            #expect(WindowCommand.hints(in: grid).hasPrefix("f full screen") == false)
+            #expect(WindowCommand.hints(in: grid).contains("\(digits) one alone"))
+            #expect(WindowCommand.rows(in: grid).contains { $0.keys == "\(digits), Enter, click" })
+        }
     }
 
     /// A key that the list names as a letter is one, and no letter does what the list doesn't say.

@@ -132,8 +132,8 @@ extension EndToEnd {
             viewer.process.type("12345")
             try viewer.waitForWords("Type the code that the screen of")
             #expect(viewer.isRunning && viewer.events("paired").isEmpty)
-            // With a space, as it is shown.
-            viewer.process.type("\(code.prefix(3)) \(code.suffix(3))")
+            // With a space, as it is shown, or a hyphen.
+            viewer.process.type("\(code.prefix(3))-\(code.suffix(3))")
             try viewer.waitFor("first-frame")
 
             try host.waitForWords("has typed the code. It still serves everybody, until")

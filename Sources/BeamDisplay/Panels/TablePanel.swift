@@ -6,11 +6,32 @@ enum TablePanel {
         case left, right
     }
 
-    /// A tab in a line separates label and value; values are aligned in a column. Of the last lines, those are left out
-    /// that would be under one of `others`; nil if that is all of them.
+    /// The smallest text, as a part of `scale`, that is tried before lines are left out.
+    private static let leastScale = 0.7
+
+    /// A tab in a line separates label and value; values are aligned in a column. Beside `others` the text gets a little
+    /// smaller. Of the last lines, those are left out that would be under one of them all the same, and the last one
+    /// that is shown says how many; nil if there is room for none.
     static func layer(
         _ lines: [String], in corner: Corner, canvas: PixelSize, scale: Double, avoiding others: [PixelRect]
     ) -> Layer? {
+        for part in [1, 0.85, leastScale] {
+            let table = table(lines, in: corner, canvas: canvas, scale: scale * part, avoiding: others)
+            if let table, table.left == 0 { return table.layer }
+        }
+        let scale = scale * leastScale
+        for count in stride(from: lines.count - 1, to: 0, by: -1) {
+            let shown = lines.prefix(count) + ["… \(lines.count - count) more"]
+            let table = table(Array(shown), in: corner, canvas: canvas, scale: scale, avoiding: others)
+            if let table, table.left == 0 { return table.layer }
+        }
+        return table(lines, in: corner, canvas: canvas, scale: scale, avoiding: others)?.layer
+    }
+
+    /// - Returns: how many lines were left out, too.
+    private static func table(
+        _ lines: [String], in corner: Corner, canvas: PixelSize, scale: Double, avoiding others: [PixelRect]
+    ) -> (layer: Layer, left: Int)? {
         let margin = (12 * scale).rounded()
         let padding = (12 * scale).rounded()
         let gap = (16 * scale).rounded()
@@ -58,7 +79,7 @@ enum TablePanel {
                 y += row.height + leading
             }
         }
-        return Layer(bitmap: bitmap, x: rect.x, y: rect.y)
+        return (Layer(bitmap: bitmap, x: rect.x, y: rect.y), lines.count - rows.count)
     }
 
     private struct Row {

@@ -9,7 +9,8 @@ extension VideoWindow {
     /// What decides which keys there are.
     var place: WindowCommand.Place {
         WindowCommand.Place(
-            kind: isRoom ? .room : grid.sources.count > 1 ? .wall : .host, hasSeveral: grid.sources.count > 1,
+            kind: isRoom ? .room : grid.sources.count > 1 ? .wall : .host,
+            hasSeveral: grid.sources.count > 1, numbered: grid.sources.count,
             showsList: panels.picker != nil && panels.codeEntry == nil, asksForCode: panels.codeEntry != nil,
             hasOffer: panels.codeEntry?.takesOffer ?? (panels.message?.takesEnter == true && panels.picker == nil),
             allowsNotes: panels.allowsNotes, hasList: hasList)

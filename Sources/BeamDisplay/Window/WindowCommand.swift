@@ -23,6 +23,8 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         var kind = Kind.host
         /// Several sources are there.
         var hasSeveral = false
+        /// How many there are that a digit shows alone.
+        var numbered = 9
         var showsList = false
         var asksForCode = false
         /// Enter takes an offer.
@@ -76,6 +78,18 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// The same, with the digits that do something now.
+    func keys(in place: Place) -> [String] {
+        guard self == .showAlone else { return keys }
+        let digits =
+            switch place.numbered {
+            case ...1: "1"
+            case 2: "1, 2"
+            default: "1 … \(min(9, place.numbered))"
+            }
+        return [digits] + keys.dropFirst()
+    }
+
     func words(in place: Place) -> String {
         switch self {
         case .choose: "choose a host"
@@ -120,7 +134,7 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
     /// The few keys that a person is told of at first.
     static func hints(in place: Place) -> String {
         allCases.filter { $0.isListed(in: place) }.compactMap { command in
-            command.hint(in: place).map { "\(command.keys[0]) \($0)" }
+            command.hint(in: place).map { "\(command.keys(in: place)[0]) \($0)" }
         }.joined(separator: " · ")
     }
 
@@ -132,7 +146,7 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
 
     static func rows(in place: Place) -> [Row] {
         allCases.filter { $0.isListed(in: place) }.map {
-            Row(keys: $0.keys.joined(separator: ", "), words: $0.words(in: place))
+            Row(keys: $0.keys(in: place).joined(separator: ", "), words: $0.words(in: place))
         }
     }
 
