@@ -6,9 +6,9 @@ import NIOCore
 struct MessageFraming {
     /// The longest message that the format allows, in bytes.
     static let longest = 10 << 20
-    /// The usual limit in bytes, for known and unknown peers: more than the longest message, a batch with one entry of
-    /// the room's log (64 KiB and its proof).
-    static let usualLimit = 96 << 10
+    /// The usual limit in bytes, for known and unknown peers: more than the longest message, a member's
+    /// greeting with all authors and statements that a room takes (144 KiB).
+    static let usualLimit = 160 << 10
 
     private static let headerLength = 4
     /// A larger buffer isn't kept for the next message, in bytes.

@@ -38,7 +38,7 @@ enum RoomsFile {
     /// The rooms that are kept: those that were used last.
     static let maxRooms = 64
     /// In bytes: as many rooms with the most statements that a room takes.
-    static let maxBytes = 8 << 20
+    static let maxBytes = 12 << 20
     private static let maxMembers = 64
     private static let maxAddresses = 8
     private static let maxIDBytes = 64

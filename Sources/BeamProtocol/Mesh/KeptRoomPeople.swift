@@ -6,16 +6,23 @@ extension KeptRoom {
     /// - Parameter signing: checks the statements' signatures.
     public func people(_ signing: RoomSigning) -> (members: [DeviceKey: String], putOut: Set<DeviceKey>) {
         var membership = Membership(room: id, signing: signing)
-        for bytes in statements {
-            let statement = bytes.withUnsafeBytes { bytes -> MembershipStatement? in
-                var reader = BigEndianReader(bytes)
-                return MembershipStatement(&reader)
-            }
-            if let statement { _ = try? membership.add(statement) }
-        }
+        _ = try? membership.add(readStatements)
         return (
             Dictionary(membership.people.map { ($0.device, $0.name) }, uniquingKeysWith: { $1 }),
             Set(membership.putOut.keys)
         )
+    }
+
+    /// The room was kept by an older BeamRoom, which signed differently who belongs to it: it can't be entered by that.
+    public var isOfOlderForm: Bool { !statements.isEmpty && readStatements.isEmpty }
+
+    /// Without what can't be read.
+    var readStatements: [MembershipStatement] {
+        statements.compactMap { bytes in
+            bytes.withUnsafeBytes { bytes -> MembershipStatement? in
+                var reader = BigEndianReader(bytes)
+                return MembershipStatement(&reader)
+            }
+        }
     }
 }

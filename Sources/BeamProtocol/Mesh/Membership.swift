@@ -2,86 +2,79 @@ import BeamMedia
 
 /// Who belongs to a room of equals, by what its members have said.
 ///
-/// Nobody keeps the list: each member has a set of signed statements, and whoever has the same set comes to the same
-/// result, in whatever order they came. A device belongs to the room if a member has let it in, and no member that was
-/// there before it has put it out. What a member said after it was put out doesn't count: it lets nobody in any more.
+/// Nobody keeps the list: each member has a set of signed statements. An admission begins a *stay* of a device, which its
+/// ID names; what a device says as a member names the stay in which it says it. So all statements form a tree
+/// (`MembershipTree`), with the founder's stay as its root. A device belongs to the room if one of its stays isn't over. A
+/// stay is over if a member that was there before it has ended it, or if the stay is over of whom it was let in by.
 ///
-/// *There before* is an order of stays: the founder is first, then the time of the admission decides, then its ID. A stay
-/// is always after that of who has let the device in, whatever time is told. So two members can't put each other out, and
-/// who tells a wrong time can't put out anybody whom he couldn't put out himself.
+/// What is guaranteed, whatever members sign and in whatever order it arrives:
+///
+/// 1. *The result depends on the set alone.* Which statements have room is found by their places in the tree's order
+///    (`MembershipTree.order`), and who belongs to the room by those that have. A further statement moves others only
+///    towards the end of that order, and what lies beyond the end changes nothing before it. So what once had no room has
+///    none in a larger set, either: it may be forgotten, and whoever has been sent all that another has room for, and
+///    the other way round, has the same statements and the same people.
+/// 2. *Nobody ends a stay that was there before his own.* Stays are ordered by the time of the admission, then by its ID;
+///    a stay is always after that of who has let the device in, whatever time is told. So two members can't put each other
+///    out, who tells a wrong time can't put out anybody whom he couldn't put out himself, and one pass in this order
+///    finds out who belongs to the room.
+/// 3. *What is said in a stay that is over has no effect*, whenever it was said: nothing of it has to be told from what was
+///    said before. Who puts a member out says again, in its own name, what is to stay of what that member had said
+///    (`Mesh.putOut`).
+/// 4. *Everybody finds room.* What a member says comes before what the tree of people says whom it has let in; those
+///    trees take turns, one statement each. So a member fills, with all that it lets in, only what the others don't need,
+///    also after it was put out. A putting out comes before all admissions of its author.
+/// 5. *Nobody is banned*: an ending names an admission that exists. One that doesn't ends nothing, and takes room only
+///    among its author's own.
 struct Membership: Sendable {
+    typealias ID = MembershipStatement.ID
+
     struct Person: Sendable, Hashable {
         var device: DeviceKey
         var publicKey: [UInt8]
-        /// As it called itself when it was let in. Not unique.
+        /// As it was called when it was let in. Not unique.
         var name: String
-        var era: UInt8
+        /// The first of its stays that isn't over.
+        var stay: ID
         /// The place in the order of stays; 0 is first.
         var rank: Int
     }
 
     enum Rejection: Error, Hashable {
-        /// Its author is none of the room's, or was none any more when it said that. It isn't an offence to pass it on.
+        /// No member of the room says that, or there is no room for it. It isn't an offence to pass it on.
         case notCounted
         case signature
-        case full
-    }
-
-    /// A statement, and what takes time to find out about it.
-    private struct Known {
-        var statement: MembershipStatement
-        var id: MembershipStatement.ID
-        /// Who has been let in.
-        var admitted: DeviceKey?
-        var bytes: Int
     }
 
     let room: [UInt8]
     private let signing: RoomSigning
-    /// Those that count, in an order in which each can be checked after those before it.
-    private var known: [Known] = []
-    private var ids: Set<MembershipStatement.ID> = []
-    private var bytes = 0
+    private var tree: MembershipTree
     private(set) var roomName = ""
     /// Who belongs to the room now, in the order of stays.
     private(set) var people: [Person] = []
     /// Everybody who has been let in at some time, and their names: their entries are history.
     private(set) var everybody: [DeviceKey: String] = [:]
-    /// Their public keys.
-    private var authors: Set<[UInt8]> = []
-    /// Those of them that were put out, and by whom.
+    /// Those of them that don't belong to the room any more, and by whose word.
     private(set) var putOut: [DeviceKey: DeviceKey] = [:]
+    /// Changes whenever somebody is put out; 0: nobody was. Who was put out may know what was agreed on before.
+    private(set) var endingsDigest: UInt64 = 0
+    /// How often the whole set was gone through: what costs time.
+    private(set) var evaluations = 0
+    private var over: [ID: MembershipTree.End] = [:]
 
-    init(room: [UInt8], signing: RoomSigning) {
+    /// - Parameter capacity: of statements beside the founding; the same at all members.
+    init(room: [UInt8], signing: RoomSigning, capacity: Int = MeshLimits.statements) {
         self.room = room
         self.signing = signing
+        tree = MembershipTree(room: room, capacity: capacity)
     }
 
-    /// The statements that count, in an order in which each can be checked after those before it.
-    var statements: [MembershipStatement] { known.map(\.statement) }
+    /// The statements that have room, in an order in which each can be checked after those before it.
+    var statements: [MembershipStatement] { tree.known.map(\.statement) }
 
     func person(_ device: DeviceKey) -> Person? { people.first { $0.device == device } }
 
     func belongs(_ device: DeviceKey) -> Bool { person(device) != nil }
-
-    /// The era that a new stay of the device gets: the one after the last, or the present one.
-    func nextEra(of device: DeviceKey) -> UInt8 {
-        if let person = person(device) { return person.era }
-        let eras = known.compactMap { known -> UInt8? in
-            switch known.statement.content {
-            case .admitted(_, _, let era): known.admitted == device ? era : nil
-            case .putOut(let target, let era, _): target == device ? era : nil
-            case .founded: nil
-            }
-        }
-        return eras.max().map { $0 == .max ? $0 : $0 + 1 } ?? 0
-    }
-
-    /// What the device has said in its present stay, as far as it counts.
-    func statements(of device: DeviceKey) -> [MembershipStatement.ID] {
-        guard let person = person(device) else { return [] }
-        return known.filter { $0.statement.publicKey == person.publicKey && $0.statement.era == person.era }.map(\.id)
-    }
 
     /// Whether `author` was there before `device`.
     func mayPutOut(_ device: DeviceKey, by author: DeviceKey) -> Bool {
@@ -89,150 +82,107 @@ struct Membership: Sendable {
         return one.rank < other.rank
     }
 
+    /// Up to which number each run of a device's log was known to who put the device out. If several have, the least
+    /// number counts, of runs that all of them name. Empty if it belongs to the room, or nobody has said.
+    func lastEntries(of device: DeviceKey) -> [UInt64: UInt32] {
+        guard !belongs(device) else { return [:] }
+        return tree.stays(of: device).compactMap { over[$0.id]?.last }.reduce(into: [:]) {
+            $0.merge($1) { max($0, $1) }
+        }
+    }
+
     // MARK: Adding
 
     /// Adds a statement. Returns whether it is new.
     mutating func add(_ statement: MembershipStatement) throws(Rejection) -> Bool {
-        let id = statement.id(room: room)
-        guard !ids.contains(id) else { return false }
-        let size = statement.bytes.count
-        guard known.count < MeshLimits.statements, bytes + size <= MeshLimits.statementBytes,
-            known.count(where: { $0.statement.publicKey == statement.publicKey }) < MeshLimits.statementsPerAuthor
-        else { throw .full }
-        // What nobody of the room says costs nothing more.
-        guard statement.isFounding || authors.contains(statement.publicKey) else { throw .notCounted }
-        var admitted: DeviceKey?
-        if case .admitted(let key, _, _) = statement.content {
-            admitted = signing.device(key)
-            guard admitted != nil else { throw .notCounted }
-        }
-        // Whether it would count is found out before the signature, which costs time, is checked.
-        var next = self
-        next.known.append(Known(statement: statement, id: id, admitted: admitted, bytes: size))
-        next.evaluate()
-        guard next.ids.contains(id) else { throw .notCounted }
-        guard signing.verify(statement.signature, statement.signed(room: room), statement.publicKey) else {
-            throw .signature
-        }
-        self = next
+        if tree.contains(statement) { return false }
+        guard try !add([statement]).isEmpty else { throw .notCounted }
         return true
+    }
+
+    /// Adds statements, in any order. Returns those that are new and have room. Those that have none, or that nobody of the
+    /// room has said, are left out.
+    ///
+    /// - Throws: `signature` if one that would have room isn't its author's; nothing is added then.
+    mutating func add(_ statements: [MembershipStatement]) throws(Rejection) -> [MembershipStatement] {
+        var next = tree
+        // Known ones are recognised before anything is worked out or checked.
+        guard next.include(statements, signing) else { return [] }
+        evaluations += 1
+        next.order()
+        let added = next.known.filter { !tree.contains($0.id) }
+        for new in added {
+            let statement = new.statement
+            guard signing.verify(statement.signature, statement.signed(room: room), statement.publicKey) else {
+                throw .signature
+            }
+        }
+        guard !added.isEmpty else { return [] }
+        tree = next
+        evaluate()
+        return added.map(\.statement)
     }
 
     // MARK: Who belongs to the room
 
-    /// A device's stay in the room.
-    private struct Stay: Hashable {
-        var device: DeviceKey
-        var era: UInt8
-    }
-
-    private struct Rank: Comparable {
-        /// When it was let in; later than who has let it in.
-        var milliseconds: UInt64
-        var id: [UInt8]
-
-        static func < (one: Rank, other: Rank) -> Bool {
-            one.milliseconds == other.milliseconds
-                ? one.id.lexicographicallyPrecedes(other.id) : one.milliseconds < other.milliseconds
-        }
-    }
-
-    private struct Candidate {
-        var stay: Stay
-        var rank: Rank
-        var publicKey: [UInt8]
-        var name: String
-    }
-
-    private struct Verdict {
-        var author: DeviceKey
-        var era: UInt8
-        var kept: Set<MembershipStatement.ID>
-    }
-
-    /// Goes through the stays in their order. Everything that can end one was said by somebody before it, so one pass is
-    /// enough.
     private mutating func evaluate() {
-        let founding = founding
-        roomName = founding?.room ?? ""
-        var waiting = founding.map { [$0.candidate] } ?? []
-        var done: Set<Stay> = []
-        var verdicts: [DeviceKey: [Verdict]] = [:]
-        var order: [(Candidate, isOver: Bool)] = []
-        var counted: [Known] = []
-        let said = Dictionary(grouping: known) { $0.statement.publicKey }
-        while let next = waiting.indices.min(by: { waiting[$0].rank < waiting[$1].rank }) {
-            let candidate = waiting.remove(at: next)
-            let stay = candidate.stay
-            guard done.insert(stay).inserted else { continue }
-            let ends = verdicts[stay.device, default: []].filter { $0.era >= stay.era }
-            order.append((candidate, isOver: !ends.isEmpty))
-            for known in said[candidate.publicKey, default: []] where known.statement.era == stay.era {
-                guard ends.allSatisfy({ $0.kept.contains(known.id) }) else { continue }
-                switch known.statement.content {
-                case .founded(let nonce, _, _):
-                    guard MembershipStatement.room(founder: stay.device, nonce: nonce) == room else { continue }
-                case .admitted(let key, let name, let era):
-                    guard let device = known.admitted, device != stay.device else { continue }
-                    let (after, isLast) = candidate.rank.milliseconds.addingReportingOverflow(1)
-                    guard !isLast else { continue }
-                    let rank = Rank(milliseconds: max(known.statement.milliseconds, after), id: known.id.bytes)
-                    waiting.append(
-                        Candidate(stay: Stay(device: device, era: era), rank: rank, publicKey: key, name: name))
-                case .putOut(let device, let era, let kept):
-                    // Not of those who were there before.
-                    guard !order.contains(where: { $0.0.stay.device == device && !$0.isOver }) else { continue }
-                    verdicts[device, default: []].append(Verdict(author: stay.device, era: era, kept: Set(kept)))
-                }
-                counted.append(known)
-            }
-        }
-        finish(order, counted, verdicts)
-    }
-
-    private mutating func finish(
-        _ order: [(Candidate, isOver: Bool)], _ counted: [Known], _ verdicts: [DeviceKey: [Verdict]]
-    ) {
+        over = tree.ends()
+        roomName = tree.roomName
         people = []
         everybody = [:]
-        authors = Set(order.map(\.0.publicKey))
         putOut = [:]
-        for (candidate, isOver) in order {
-            let device = candidate.stay.device
-            everybody[device] = candidate.name
-            if isOver {
-                if person(device) == nil { putOut[device] = verdicts[device]?.last?.author }
-            } else if person(device) == nil {
-                putOut[device] = nil
-                people.append(
-                    Person(
-                        device: device, publicKey: candidate.publicKey, name: candidate.name,
-                        era: candidate.stay.era, rank: people.count))
-            }
+        for stay in tree.stays {
+            everybody[stay.device] = stay.name
+            guard over[stay.id] == nil, person(stay.device) == nil else { continue }
+            people.append(
+                Person(
+                    device: stay.device, publicKey: stay.publicKey, name: stay.name, stay: stay.id,
+                    rank: people.count))
         }
-        known = counted
-        ids = Set(counted.map(\.id))
-        bytes = counted.reduce(0) { $0 + $1.bytes }
+        for person in people { everybody[person.device] = person.name }
+        for stay in tree.stays where !belongs(stay.device) { putOut[stay.device] = over[stay.id]?.author }
+        endingsDigest = tree.endingsDigest(over)
     }
 
-    /// The founder's stay; nil while the founding statement isn't there. (If the founder has said it with several names,
-    /// the one with the lowest ID counts everywhere.)
-    private var founding: (candidate: Candidate, room: String)? {
-        let valid = known.filter {
-            guard case .founded(let nonce, _, _) = $0.statement.content,
-                let device = signing.device($0.statement.publicKey)
-            else { return false }
-            return MembershipStatement.room(founder: device, nonce: nonce) == room
+    // MARK: What who puts somebody out says again
+
+    /// The stays of the device that `author` can end: those that aren't over.
+    func openStays(of device: DeviceKey) -> [ID] {
+        tree.stays(of: device).map(\.id).filter { over[$0] == nil }
+    }
+
+    /// Who belongs to the room only because `device` has let it in, or somebody whom it has let in, in the order of stays.
+    func letIn(by device: DeviceKey) -> [Person] {
+        let lost = tree.below(openStays(of: device))
+        return people.filter { person in
+            person.device != device && openStays(of: person.device).allSatisfy(lost.contains)
         }
-        guard let first = valid.min(by: { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }),
-            let device = signing.device(first.statement.publicKey),
-            case .founded(_, let roomName, let name) = first.statement.content
-        else { return nil }
-        return (
-            Candidate(
-                stay: Stay(device: device, era: 0), rank: Rank(milliseconds: 0, id: []),
-                publicKey: first.statement.publicKey, name: name),
-            roomName
-        )
+    }
+
+    /// The time of the stay, by which it is ordered.
+    func milliseconds(of stay: ID) -> UInt64? { tree.stay(stay)?.rank.milliseconds }
+
+    /// Endings by `device`, and by those whom it has let in, of stays that nobody else has ended: they lose their effect
+    /// when `device` is put out.
+    func endings(onlyBy device: DeviceKey) -> [MembershipStatement.Ending] {
+        let lost = tree.below(openStays(of: device))
+        return tree.stays.compactMap { stay in
+            guard !lost.contains(stay.id), let end = over[stay.id], !end.authors.isEmpty,
+                end.authors.allSatisfy(lost.contains)
+            else { return nil }
+            return MembershipStatement.Ending(stay: stay.id, last: end.last ?? [:])
+        }
+    }
+
+    /// Whom the device has let in in stays that are over, and who belongs to the room no more for no other reason than
+    /// that: nobody has put it out by name.
+    func lost(by device: DeviceKey) -> [MembershipTree.Stay] {
+        let mine = Set(tree.stays(of: device).map(\.id).filter { over[$0] != nil })
+        var found: Set<DeviceKey> = []
+        return tree.stays.filter { stay in
+            mine.contains(stay.parent) && !belongs(stay.device)
+                && tree.stays(of: stay.device).allSatisfy { over[$0.id]?.authors.isEmpty ?? true }
+                && found.insert(stay.device).inserted
+        }
     }
 }

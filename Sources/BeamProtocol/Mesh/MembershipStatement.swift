@@ -8,35 +8,52 @@ struct MembershipStatement: Hashable, Sendable {
         /// The room begins. Its ID is made from the founder's key and the nonce (16 bytes), so nobody else can have
         /// founded it.
         case founded(nonce: [UInt8], room: String, name: String)
-        /// The author has let this device in, by its code or by comparison.
-        case admitted(publicKey: [UInt8], name: String, era: UInt8)
-        /// The author has put the device out: its stays up to `era` are over. Of what it has said as a member only the
-        /// statements in `kept` still count.
-        case putOut(DeviceKey, era: UInt8, kept: [ID])
+        /// The author has let this device in, by its code or by comparison. This begins a stay of the device in the room.
+        case admitted(publicKey: [UInt8], name: String)
+        /// The author has ended these stays: 1 to `mostEndings`.
+        case putOut([Ending])
+    }
+
+    /// A stay that is over, and what its device had written by then, as far as the author of the statement knew.
+    struct Ending: Hashable, Sendable {
+        var stay: ID
+        /// The newest entry's number of each run of that device's log; at most `mostRuns`.
+        var last: [UInt64: UInt32] = [:]
     }
 
     /// The first 16 bytes of the SHA-256 of what is signed. (Not of the signature: ECDSA has several for one text.)
-    struct ID: Hashable, Sendable {
+    struct ID: Hashable, Comparable, Sendable {
         static let length = 16
+        /// Stands for the founder's stay, which no admission begins.
+        static let founder = ID(bytes: [UInt8](repeating: 0, count: length))
         var bytes: [UInt8]
+
+        static func < (one: ID, other: ID) -> Bool { one.bytes.lexicographicallyPrecedes(other.bytes) }
     }
 
     /// Of the author.
     var publicKey: [UInt8]
-    /// Which stay of the author in the room this belongs to: a device that was put out and let in again has another one.
-    var era: UInt8
+    /// The author's stay in the room, named by the admission that began it: a device that was put out and let in again
+    /// has another one.
+    var stay: ID
     /// Milliseconds since the room began, by its author's clock.
     var milliseconds: UInt64
     var content: Content
     var signature: [UInt8]
 
     static let nonceLength = 16
+    /// The stays that one statement ends, and the runs that it names for one of them and for all.
+    static let mostEndings = 8
+    static let mostRuns = 8
+    static let mostRunsInAll = 16
+    /// The longest statement in bytes, as it is sent. With names of the greatest length and all runs it is shorter.
+    static let longest = 512
 
     init(
-        _ content: Content, era: UInt8, milliseconds: UInt64, room: [UInt8], signing: RoomSigning
+        _ content: Content, stay: ID, milliseconds: UInt64, room: [UInt8], signing: RoomSigning
     ) {
         publicKey = signing.publicKey
-        self.era = era
+        self.stay = stay
         self.milliseconds = milliseconds
         self.content = content
         signature = []
@@ -54,24 +71,27 @@ struct MembershipStatement: Hashable, Sendable {
     }
 
     /// What is signed.
-    func signed(room: [UInt8]) -> [UInt8] { Array("BeamRoom 2 member".utf8) + [0] + room + publicKey + fields }
+    func signed(room: [UInt8]) -> [UInt8] {
+        Array("BeamRoom 2 member, second form".utf8) + [0] + room + publicKey + fields
+    }
 
     func id(room: [UInt8]) -> ID { ID(bytes: Array(SHA256.hash(data: signed(room: room)).prefix(ID.length))) }
 
     // MARK: Bytes
 
     private enum Kind: UInt8 {
-        case founded = 1
-        case admitted = 2
-        case putOut = 3
+        // 1 to 3 were those of the first form, which names stays by a number.
+        case founded = 4
+        case admitted = 5
+        case putOut = 6
     }
 
-    /// u8 kind, u8 era, u64 milliseconds, then what the kind has.
+    /// u8 kind, the author's stay, u64 milliseconds, then what the kind has.
     private var fields: [UInt8] {
         var bytes: [UInt8] = []
         func begin(_ kind: Kind) {
             bytes.append(kind.rawValue)
-            bytes.append(era)
+            bytes += stay.bytes
             bytes.append(bigEndian: milliseconds)
         }
         switch content {
@@ -82,18 +102,22 @@ struct MembershipStatement: Hashable, Sendable {
             bytes += room.utf8
             bytes.append(UInt8(clamping: name.utf8.count))
             bytes += name.utf8
-        case .admitted(let key, let name, let era):
+        case .admitted(let key, let name):
             begin(.admitted)
             bytes += key
-            bytes.append(era)
             bytes.append(UInt8(clamping: name.utf8.count))
             bytes += name.utf8
-        case .putOut(let device, let era, let kept):
+        case .putOut(let endings):
             begin(.putOut)
-            bytes += device.bytes
-            bytes.append(era)
-            bytes.append(UInt8(clamping: kept.count))
-            for id in kept { bytes += id.bytes }
+            bytes.append(UInt8(clamping: endings.count))
+            for ending in endings {
+                bytes += ending.stay.bytes
+                bytes.append(UInt8(clamping: ending.last.count))
+                for (run, number) in ending.last.sorted(by: { $0.key < $1.key }) {
+                    bytes.append(bigEndian: run)
+                    bytes.append(bigEndian: number)
+                }
+            }
         }
         return bytes
     }
@@ -105,13 +129,13 @@ struct MembershipStatement: Hashable, Sendable {
     init?(_ reader: inout BigEndianReader) {
         guard let signed = SignedFields.read(&reader) else { return nil }
         var fields = signed.fields
-        guard let kind: UInt8 = fields.integer(), let era: UInt8 = fields.integer(),
-            let milliseconds: UInt64 = fields.integer(), let content = Self.content(Kind(rawValue: kind), &fields),
-            fields.rest.isEmpty
+        guard let kind: UInt8 = fields.integer(), let stay = Self.id(&fields),
+            let milliseconds: UInt64 = fields.integer(),
+            let content = Self.content(Kind(rawValue: kind), &fields), fields.rest.isEmpty
         else { return nil }
         publicKey = signed.publicKey
         signature = signed.signature
-        self.era = era
+        self.stay = stay
         self.milliseconds = milliseconds
         self.content = content
     }
@@ -124,23 +148,40 @@ struct MembershipStatement: Hashable, Sendable {
             }
             return .founded(nonce: Array(nonce), room: room, name: name)
         case .admitted:
-            guard let key = reader.bytes(RoomSigning.keyLength), let era: UInt8 = reader.integer(),
-                let name = name(&reader)
-            else { return nil }
-            return .admitted(publicKey: Array(key), name: name, era: era)
-        case .putOut:
-            guard let device = reader.bytes(DeviceKey.length).flatMap({ DeviceKey(Array($0)) }),
-                let era: UInt8 = reader.integer(), let count: UInt8 = reader.integer(),
-                count <= MeshLimits.statementsPerAuthor
-            else { return nil }
-            var kept: [ID] = []
-            for _ in 0..<count {
-                guard let id = reader.bytes(ID.length) else { return nil }
-                kept.append(ID(bytes: Array(id)))
-            }
-            return .putOut(device, era: era, kept: kept)
+            guard let key = reader.bytes(RoomSigning.keyLength), let name = name(&reader) else { return nil }
+            return .admitted(publicKey: Array(key), name: name)
+        case .putOut: return endings(&reader).map { .putOut($0) }
         case nil: return nil
         }
+    }
+
+    /// Nil too if a stay is named twice, or the runs aren't in order: there is one form of each statement.
+    private static func endings(_ reader: inout BigEndianReader) -> [Ending]? {
+        guard let count: UInt8 = reader.integer(), (1...mostEndings).contains(Int(count)) else { return nil }
+        var endings: [Ending] = []
+        var runs = 0
+        for _ in 0..<count {
+            guard let stay = id(&reader), !endings.contains(where: { $0.stay == stay }),
+                let count: UInt8 = reader.integer(), count <= mostRuns
+            else { return nil }
+            runs += Int(count)
+            guard runs <= mostRunsInAll else { return nil }
+            var ending = Ending(stay: stay)
+            var before: UInt64?
+            for _ in 0..<count {
+                guard let run: UInt64 = reader.integer(), let number: UInt32 = reader.integer(),
+                    before.map({ $0 < run }) ?? true
+                else { return nil }
+                ending.last[run] = number
+                before = run
+            }
+            endings.append(ending)
+        }
+        return endings
+    }
+
+    private static func id(_ reader: inout BigEndianReader) -> ID? {
+        reader.bytes(ID.length).map { ID(bytes: Array($0)) }
     }
 
     /// Cleaned and cut as it is shown, so that it means the same everywhere; nil if the bytes aren't such a name.

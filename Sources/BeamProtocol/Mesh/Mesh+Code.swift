@@ -98,11 +98,8 @@ extension Mesh {
     /// The least time between two renewals that members ask for.
     static let codeRenewalPause = Duration.seconds(1)
 
-    /// How many statements have put somebody out.
-    private var codeEra: UInt16 {
-        let count = (membership?.statements ?? []).count { if case .putOut = $0.content { true } else { false } }
-        return UInt16(clamping: count)
-    }
+    /// Another one whenever somebody is put out.
+    private var codeEra: UInt64 { membership?.endingsDigest ?? 0 }
 
     /// Who keeps the code; nil in no room.
     var codeKeeper: DeviceKey? {

@@ -42,8 +42,6 @@ struct Mesh: Sendable {
         var nextStatuses = MediaTime.distantPast
         /// What it says of the code.
         var codeRate = MessageRate()
-        /// Statements of it that didn't count.
-        var uselessStatements = 0
         /// It isn't read until then, because it has used up its budget.
         var heldUntil: MediaTime?
         var isUp: Bool { hasGreeted && entries.isGreeted }
@@ -164,8 +162,8 @@ struct Mesh: Sendable {
         began = now
         var membership = Membership(room: room, signing: configuration.signing)
         say(
-            .founded(nonce: nonce, room: PeerText.name(name), name: PeerText.name(configuration.name)), era: 0,
-            in: &membership, now: now)
+            .founded(nonce: nonce, room: PeerText.name(name), name: PeerText.name(configuration.name)),
+            stay: .founder, in: &membership, now: now)
         begin(membership, isNew: true, now: now)
     }
 
@@ -176,7 +174,7 @@ struct Mesh: Sendable {
     mutating func resume(room: [UInt8], statements: [MembershipStatement], age: Duration, now: MediaTime) {
         guard self.membership == nil else { return }
         var membership = Membership(room: room, signing: configuration.signing)
-        for statement in statements { _ = try? membership.add(statement) }
+        _ = try? membership.add(statements)
         guard membership.belongs(own.device) else { return }
         began = now - age
         codes.usesOwn = true
@@ -203,79 +201,16 @@ struct Mesh: Sendable {
             throw .full
         }
         guard !membership.belongs(device) else { return }
-        let content = MembershipStatement.Content.admitted(
-            publicKey: publicKey, name: PeerText.name(name), era: membership.nextEra(of: device))
-        guard speak(content, now: now) else { throw .tooManyChanges }
+        guard speak([.admitted(publicKey: publicKey, name: PeerText.name(name))], now: now) else {
+            throw .tooManyChanges
+        }
         for index in links.indices where links[index].device == device { greet(index, now: now) }
     }
 
-    /// Puts somebody out who came after this device. What it had said before still counts, unless `alsoThoseLetIn`.
-    mutating func putOut(_ device: DeviceKey, alsoThoseLetIn: Bool = false, now: MediaTime) throws(MeshRefusal) {
-        guard let membership, let person = membership.person(device), !isEnded else { throw .noRoom }
-        guard membership.mayPutOut(device, by: own.device) else { throw .wasHereBefore }
-        let kept = alsoThoseLetIn ? [] : membership.statements(of: device)
-        guard speak(.putOut(device, era: person.era, kept: kept), now: now) else { throw .tooManyChanges }
-        codePutOut(now: now)
-    }
-
-    /// Adds a statement of this device, and tells everybody. False: there were too many.
-    private mutating func speak(_ content: MembershipStatement.Content, now: MediaTime) -> Bool {
-        guard var next = membership, let era = next.person(own.device)?.era else { return false }
-        guard let statement = say(content, era: era, in: &next, now: now) else { return false }
-        membership = next
-        spread([statement], butNotTo: nil, now: now)
-        membershipChanged(now: now)
-        return true
-    }
-
-    @discardableResult private func say(
-        _ content: MembershipStatement.Content, era: UInt8, in membership: inout Membership, now: MediaTime
-    ) -> MembershipStatement? {
-        let statement = MembershipStatement(
-            content, era: era, milliseconds: age(now: now).inMilliseconds64, room: membership.room,
-            signing: configuration.signing)
-        guard (try? membership.add(statement)) == true else { return nil }
-        return statement
-    }
-
-    private mutating func spread(_ statements: [MembershipStatement], butNotTo sender: MeshLinkID?, now: MediaTime) {
-        guard !statements.isEmpty else { return }
-        for index in links.indices where links[index].isUp && links[index].id != sender {
-            send(.mesh(.statements(statements)), index, now: now)
-        }
-    }
-
-    /// Takes what a peer says of the membership. False: it has lied, and its link is closed.
-    private mutating func take(_ statements: [MembershipStatement], from index: Int, now: MediaTime) -> Bool {
-        guard var next = membership else { return false }
-        var added: [MembershipStatement] = []
-        for statement in statements {
-            do throws(Membership.Rejection) {
-                if try next.add(statement) { added.append(statement) }
-            } catch {
-                links[index].uselessStatements += 1
-                let isTooMuch = links[index].uselessStatements > MeshLimits.uselessStatements
-                guard error == .signature || isTooMuch else { continue }
-                let what = isTooMuch ? "statements that don't count" : "a statement whose signature is wrong"
-                violated(index, "it passed on \(what)", now: now)
-                return false
-            }
-        }
-        guard !added.isEmpty else { return true }
-        let id = links[index].id
-        membership = next
-        spread(added, butNotTo: id, now: now)
-        membershipChanged(now: now)
-        return self.index(of: id) != nil
-    }
-
-    private mutating func membershipChanged(now: MediaTime) {
+    mutating func membershipChanged(now: MediaTime) {
         guard let membership else { return }
         names = MemberNames(membership.everybody)
-        if let author = membership.putOut[own.device] {
-            outputs.append(.event(.putOut(by: name(of: author))))
-            return end()
-        }
+        if !membership.belongs(own.device) { return lostPlace(membership) }
         for device in statuses.keys where !membership.belongs(device) { statuses[device] = nil }
         for link in links where link.isUp && !membership.belongs(link.device) {
             close(link.id, .notAMember, now: now)
@@ -310,7 +245,7 @@ struct Mesh: Sendable {
         end()
     }
 
-    private mutating func end() {
+    mutating func end() {
         isEnded = true
         for link in links { outputs.append(.close(link.id, .left)) }
         links = []
@@ -493,7 +428,7 @@ struct Mesh: Sendable {
 
     private mutating func enterRoom(_ greeting: MeshMessage.Greeting, _ index: Int, now: MediaTime) -> Bool {
         var membership = Membership(room: greeting.room, signing: configuration.signing)
-        for statement in greeting.statements { _ = try? membership.add(statement) }
+        _ = try? membership.add(greeting.statements)
         guard membership.belongs(own.device), membership.belongs(links[index].device) else {
             violated(index, "its room doesn't know this device", now: now)
             return false

@@ -4,12 +4,8 @@ import BeamMedia
 public enum MeshLimits {
     /// How many may be in a room at a time.
     public static let members = 8
-    /// Statements about who belongs to the room, in all and of one member, and their bytes in all.
+    /// Statements about who belongs to the room, beside the founding. `Membership` says whose have room among them.
     static let statements = 192
-    static let statementsPerAuthor = 64
-    static let statementBytes = 40 << 10
-    /// Statements that don't count, on one link: finding that out costs time. Honest members know of such for a moment.
-    static let uselessStatements = 256
     /// The links that a member's status may name: members, and a few that are on their way out.
     static let statusLinks = 16
     /// The authors of messages whose newest number a status tells.

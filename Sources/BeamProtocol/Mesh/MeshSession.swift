@@ -125,11 +125,9 @@ public struct MeshSession: Sendable {
 
     public func belongs(_ device: DeviceKey) -> Bool { mesh.membership?.belongs(device) ?? false }
 
-    /// Somebody has put the device out of the room at some time.
+    /// The device has belonged to the room, and doesn't any more.
     public func wasPutOut(_ device: DeviceKey) -> Bool {
-        (mesh.membership?.statements ?? []).contains { statement in
-            if case .putOut(device, _, _) = statement.content { true } else { false }
-        }
+        mesh.membership?.putOut[device] != nil
     }
 
     /// Everybody who belongs to the room, and their names.
@@ -216,13 +214,7 @@ public struct MeshSession: Sendable {
     }
 
     private mutating func resume(_ room: KeptRoom, now: MediaTime) {
-        let statements = room.statements.compactMap { bytes in
-            bytes.withUnsafeBytes { bytes -> MembershipStatement? in
-                var reader = BigEndianReader(bytes)
-                return MembershipStatement(&reader)
-            }
-        }
-        mesh.resume(room: room.id, statements: statements, age: room.age, now: now)
+        mesh.resume(room: room.id, statements: room.readStatements, age: room.age, now: now)
         if mesh.membership == nil { mesh.outputs.append(.event(.notResumed)) }
     }
 
@@ -241,10 +233,18 @@ public struct MeshSession: Sendable {
         try mesh.admit(publicKey: publicKey, name: name, now: now)
     }
 
-    /// Puts out a member that came after this device.
-    public mutating func putOut(_ device: DeviceKey, now: MediaTime) throws(MeshRefusal) {
+    /// Puts out a member that came after this device, and perhaps also those whom that member has let in.
+    public mutating func putOut(
+        _ device: DeviceKey, alsoThoseLetIn: Bool = false, now: MediaTime
+    ) throws(MeshRefusal) {
         defer { mesh.settle(now: now) }
-        try mesh.putOut(device, now: now)
+        try mesh.putOut(device, alsoThoseLetIn: alsoThoseLetIn, now: now)
+    }
+
+    /// Who belongs to the room only because the member has let them in, or somebody whom it has let in: keys and names, in
+    /// the order in which they came.
+    public func letIn(by device: DeviceKey) -> [(device: DeviceKey, name: String)] {
+        mesh.letIn(by: device).map { ($0.device, $0.name) }
     }
 
     /// Sends a part of a dialog about pictures. False: the link isn't up.

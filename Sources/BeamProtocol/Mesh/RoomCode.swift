@@ -23,8 +23,9 @@ struct RoomCode: Hashable, Sendable {
         var member: DeviceKey
     }
 
-    /// How many statements had put somebody out when it was made: those who are named there don't know it.
-    var era: UInt16
+    /// By which statements somebody was out of the room when it was made (`Membership.endingsDigest`): those who are named
+    /// there don't know it.
+    var era: UInt64
     /// Greater in each later code of an era.
     var number: UInt64
     /// Nil: it was used, and there is none until another is given.
@@ -127,7 +128,7 @@ extension MeshMessage {
 
 extension RoomReader {
     mutating func code(_ kind: SecureMessage.Kind) throws(SecureMessageError) -> RoomCode {
-        let (era, number): (UInt16, UInt64) = (try integer(), try integer())
+        let (era, number): (UInt64, UInt64) = (try integer(), try integer())
         guard let service = RoomCode.Service(rawValue: try integer()) else {
             throw .value(kind: kind.rawValue, field: "service")
         }

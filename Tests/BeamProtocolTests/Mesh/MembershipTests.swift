@@ -5,194 +5,193 @@ import Testing
 
 /// Who belongs to a room of equals.
 struct MembershipTests {
-    /// Statements of simulated devices in one room.
-    private struct Room {
-        let nonce = [UInt8](repeating: 7, count: MembershipStatement.nonceLength)
-        let id: [UInt8]
-        var time: UInt64 = 0
-
-        init() { id = MembershipStatement.room(founder: .made(1), nonce: nonce) }
-
-        mutating func say(_ content: MembershipStatement.Content, by number: UInt8, era: UInt8 = 0)
-            -> MembershipStatement
-        {
-            time += 1000
-            return MembershipStatement(
-                content, era: era, milliseconds: time, room: id, signing: RoomSigning.simulated(number).signing)
-        }
-
-        mutating func found() -> MembershipStatement { say(.founded(nonce: nonce, room: "study", name: "one"), by: 1) }
-
-        mutating func admit(_ number: UInt8, by author: UInt8, era: UInt8 = 0, of: UInt8 = 0) -> MembershipStatement {
-            let key = RoomSigning.simulated(number).signing.publicKey
-            return say(.admitted(publicKey: key, name: "member \(number)", era: era), by: author, era: of)
-        }
-
-        mutating func putOut(
-            _ number: UInt8, by author: UInt8, era: UInt8 = 0, kept: [MembershipStatement] = []
-        ) -> MembershipStatement {
-            say(.putOut(.made(number), era: era, kept: kept.map { $0.id(room: id) }), by: author)
-        }
-
-        func membership(_ statements: [MembershipStatement]) throws -> Membership {
-            var membership = Membership(room: id, signing: RoomSigning.simulated(1).signing)
-            for statement in statements { _ = try membership.add(statement) }
-            return membership
-        }
-    }
-
-    private func devices(_ membership: Membership) -> [DeviceKey] { membership.people.map(\.device) }
-
     @Test func `A device belongs to the room if a member has let it in`() throws {
-        var room = Room()
-        let (founding, two, three) = (room.found(), room.admit(2, by: 1), room.admit(3, by: 2))
+        var room = StatementRoom()
+        let (founding, two) = (room.found(), room.admit(2))
+        let three = room.admit(3, by: 2, in: two)
         let membership = try room.membership([founding, two, three])
-        #expect(devices(membership) == [.made(1), .made(2), .made(3)])
+        #expect(membership.devices == [.made(1), .made(2), .made(3)])
         #expect(membership.roomName == "study")
         #expect(membership.people.map(\.name) == ["one", "member 2", "member 3"])
-        let foreign = room.admit(5, by: 4)
-        #expect(throws: Membership.Rejection.notCounted) { try room.membership([founding, two, foreign]) }
+        // Not one that isn't a member, one in a stay that isn't its own, or in one that isn't there.
+        let four = room.admit(4, by: 3, in: three)
+        for foreign in [room.admit(5, by: 4, in: two), room.admit(5, by: 4, in: nil), room.admit(5, by: 4, in: four)] {
+            #expect(throws: Membership.Rejection.notCounted) { try room.membership([founding, two, three, foreign]) }
+        }
         // Another one can't have founded this room.
         let nonce = room.nonce
-        let other = room.say(.founded(nonce: nonce, room: "study", name: "mine"), by: 2)
+        let other = room.say(.founded(nonce: nonce, room: "study", name: "mine"), by: 2, in: nil)
         #expect(throws: Membership.Rejection.notCounted) { try room.membership([other]) }
     }
 
     @Test func `A statement that was changed isn't taken`() throws {
-        var room = Room()
+        var room = StatementRoom()
         let founding = room.found()
-        var two = room.admit(2, by: 1)
-        two.content = .admitted(
-            publicKey: RoomSigning.simulated(3).signing.publicKey, name: "member 2", era: 0)
+        var two = room.admit(2)
+        two.content = .admitted(publicKey: RoomSigning.simulated(3).signing.publicKey, name: "member 2")
         #expect(throws: Membership.Rejection.signature) { try room.membership([founding, two]) }
         // Nor that of another room.
         let elsewhere = MembershipStatement(
-            .admitted(publicKey: RoomSigning.simulated(2).signing.publicKey, name: "x", era: 0), era: 0,
+            .admitted(publicKey: RoomSigning.simulated(2).signing.publicKey, name: "x"), stay: .founder,
             milliseconds: 1, room: [UInt8](repeating: 0, count: 16), signing: RoomSigning.simulated(1).signing)
         #expect(throws: Membership.Rejection.signature) { try room.membership([founding, elsewhere]) }
+        // Nothing of a message with such a one is taken.
+        var membership = try room.membership([founding])
+        let four = room.admit(4)
+        #expect(throws: Membership.Rejection.signature) { try membership.add([four, elsewhere]) }
+        #expect(membership.devices == [.made(1)])
     }
 
-    @Test func `Who was put out lets nobody in any more, and what it said before counts`() throws {
-        var room = Room()
-        let founding = room.found()
-        let two = room.admit(2, by: 1)
-        let three = room.admit(3, by: 2)
-        let out = room.putOut(2, by: 1, kept: [three])
-        let late = room.admit(4, by: 2)
-        var membership = try room.membership([founding, two, three, out])
-        #expect(devices(membership) == [.made(1), .made(3)])
-        #expect(membership.putOut == [.made(2): .made(1)])
-        #expect(throws: Membership.Rejection.notCounted) { try membership.add(late) }
-        // The other way round: it was known before the putting out was.
-        membership = try room.membership([founding, two, three, late, out])
-        #expect(devices(membership) == [.made(1), .made(3)])
-        #expect(membership.everybody[.made(2)] == "member 2")
+    @Test func `Nothing counts that is said in a stay that is over, whenever it was said`() throws {
+        var room = StatementRoom()
+        let (founding, two) = (room.found(), room.admit(2))
+        let three = room.admit(3, by: 2, in: two)
+        let (out, late) = (room.putOut([two]), room.admit(4, by: 2, in: two))
+        for order in [[founding, two, three, out, late], [founding, two, late, three, out]] {
+            let membership = try room.membership(order)
+            #expect(membership.devices == [.made(1)])
+            #expect(membership.putOut == [.made(2): .made(1), .made(3): .made(1), .made(4): .made(1)])
+            #expect(membership.everybody[.made(2)] == "member 2")
+        }
+        // Somebody else may have vouched for one of them.
+        let again = room.admit(3)
+        let membership = try room.membership([founding, two, three, out, again])
+        #expect(membership.devices == [.made(1), .made(3)])
+        #expect(membership.person(.made(3))?.stay == room.name(again))
     }
 
     @Test func `Nobody puts out who was there before`() throws {
-        var room = Room()
-        let (founding, two, three) = (room.found(), room.admit(2, by: 1), room.admit(3, by: 1))
-        let (up, out) = (room.putOut(1, by: 2), room.putOut(2, by: 3))
-        for statement in [up, out] {
-            #expect(throws: Membership.Rejection.notCounted) {
-                try room.membership([founding, two, three, statement])
-            }
-        }
+        var room = StatementRoom()
+        let (founding, two, three) = (room.found(), room.admit(2), room.admit(3))
+        let (up, down) = (room.putOut([two], by: 3, in: three), room.putOut([three], by: 2, in: two))
+        #expect(try room.membership([founding, two, three, up]).devices == [.made(1), .made(2), .made(3)])
         // Of two that put each other out at the same time the one that was there before stays.
-        let down = room.putOut(3, by: 2)
-        let membership = try room.membership([founding, two, three, down])
-        #expect(devices(membership) == [.made(1), .made(2)])
+        #expect(try room.membership([founding, two, three, up, down]).devices == [.made(1), .made(2)])
+        #expect(try room.membership([founding, two, three, down, up]).devices == [.made(1), .made(2)])
+        // Whoever tells an early time isn't there before who has let him in.
+        let early = room.admit(4, by: 3, in: three, at: 0)
+        let out = room.putOut([three], by: 4, in: early)
+        #expect(try room.membership([founding, two, three, early, out]).belongs(.made(3)))
     }
 
-    @Test func `Who was put out can be let in again, by a member`() throws {
-        var room = Room()
-        let (founding, two, three) = (room.found(), room.admit(2, by: 1), room.admit(3, by: 1))
-        let out = room.putOut(3, by: 1)
-        let old = room.admit(3, by: 2)
-        var membership = try room.membership([founding, two, three, out, old])
-        #expect(devices(membership) == [.made(1), .made(2)])
-        #expect(membership.nextEra(of: .made(3)) == 1)
-        let again = room.admit(3, by: 2, era: 1)
-        let added = try membership.add(again)
-        #expect(added)
-        #expect(devices(membership) == [.made(1), .made(2), .made(3)])
+    @Test func `Who was put out can be let in again, and nobody is banned`() throws {
+        var room = StatementRoom()
+        let (founding, two, three) = (room.found(), room.admit(2), room.admit(3))
+        let out = room.putOut([three])
+        let again = room.admit(3, by: 2, in: two)
+        var membership = try room.membership([founding, two, three, out])
+        #expect(membership.devices == [.made(1), .made(2)])
+        let first = membership.endingsDigest
+        #expect(first != 0)
+        #expect(try membership.add(again))
+        #expect(membership.devices == [.made(1), .made(2), .made(3)])
         #expect(membership.putOut.isEmpty)
-        // It lets others in, in its new stay.
-        let four = room.admit(4, by: 3, of: 1)
+        // It lets others in, in its new stay, and may be put out of that one too.
+        let four = room.admit(4, by: 3, in: again)
         #expect(try membership.add(four))
         #expect(membership.belongs(.made(4)))
+        #expect(try membership.add(room.putOut([again], by: 2, in: two)))
+        #expect(membership.devices == [.made(1), .made(2)])
+        #expect(![0, first].contains(membership.endingsDigest))
+        // An ending of a stay that isn't there has no effect, also when the device comes later.
+        let ghost = room.admit(9, at: 77)
+        _ = try membership.add(room.putOut([ghost], by: 2, in: two))
+        let nine = room.admit(9)
+        #expect(try membership.add(nine))
+        #expect(membership.belongs(.made(9)))
     }
 
-    @Test(arguments: 1...300 as ClosedRange<UInt64>)
-    func `Whoever has the same statements comes to the same result`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
-        var room = Room()
+    @Test func `A putting out by one who is out himself has no effect`() throws {
+        var room = StatementRoom()
+        let (founding, two, three, four) = (room.found(), room.admit(2), room.admit(3), room.admit(4))
+        let (bad, out) = (room.putOut([four], by: 3, in: three), room.putOut([three], by: 2, in: two))
+        #expect(try room.gathered([founding, two, three, four, bad]).belongs(.made(4)) == false)
+        let statements = [founding, two, three, four, bad, out]
+        for order in [statements, statements.reversed()] {
+            #expect(try room.gathered(order).devices == [.made(1), .made(2), .made(4)])
+        }
+    }
+
+    @Test func `A putting out says what was known of the log, and the least counts`() throws {
+        var room = StatementRoom()
+        let (founding, two, three) = (room.found(), room.admit(2), room.admit(3))
+        let one = room.putOut([three], last: [5: 40, 6: 7])
+        let other = room.putOut([three], by: 2, in: two, last: [5: 1000, 9: 1000])
+        var membership = try room.membership([founding, two, three, one])
+        #expect(membership.lastEntries(of: .made(3)) == [5: 40, 6: 7])
+        _ = try membership.add(other)
+        #expect(membership.lastEntries(of: .made(3)) == [5: 40])
+        // In a later stay there is more.
+        let again = room.admit(3)
+        _ = try membership.add(again)
+        #expect(membership.lastEntries(of: .made(3)).isEmpty)
+        _ = try membership.add(room.putOut([again], last: [5: 50, 7: 1]))
+        #expect(membership.lastEntries(of: .made(3)) == [5: 50, 7: 1])
+        #expect(membership.lastEntries(of: .made(8)).isEmpty)
+    }
+
+    @Test func `Known statements cost nothing, and a message is gone through once`() throws {
+        var room = StatementRoom()
         var statements = [room.found()]
-        for _ in 0..<24 {
-            let author = UInt8(1 + random.next(upperBound: 6 as UInt64))
-            let other = UInt8(1 + random.next(upperBound: 6 as UInt64))
-            let era = UInt8(random.next(upperBound: 2 as UInt64))
-            switch random.next(upperBound: 3 as UInt64) {
-            case 0:
-                let kept = statements.filter { _ in random.next(upperBound: 2 as UInt64) == 0 }
-                statements.append(room.putOut(other, by: author, era: era, kept: kept))
-            default:
-                statements.append(
-                    room.admit(other, by: author, era: era, of: UInt8(random.next(upperBound: 2 as UInt64))))
-            }
+        for number in 2..<UInt8(MeshLimits.statements) { statements.append(room.admit(number)) }
+        var membership = try room.membership()
+        #expect(try membership.add(statements).count == statements.count)
+        #expect(membership.evaluations == 1)
+        for _ in 0..<20 { #expect(try membership.add(statements).isEmpty) }
+        // An unknown stay isn't looked at any further, either.
+        let foreign = (0..<50).map { _ in
+            room.say(.putOut([.init(stay: .founder)]), by: 9, in: room.admit(200, by: 201))
         }
-        /// As members pass them on: again and again what others lack, in any order.
-        func gathered(_ statements: [MembershipStatement]) -> Membership {
-            var membership = Membership(room: room.id, signing: RoomSigning.simulated(1).signing)
-            for _ in 0..<statements.count { for statement in statements { _ = try? membership.add(statement) } }
-            return membership
-        }
-        let one = gathered(statements)
-        for _ in 0..<3 {
-            let other = gathered([statements[0]] + statements.dropFirst().shuffled(using: &random))
-            #expect(devices(other) == devices(one))
-            #expect(other.people == one.people)
-        }
-        // And in the order in which a member passes them on, at once.
-        let told = try room.membership(one.statements)
-        #expect(told.people == one.people)
-    }
-
-    @Test func `A member that says too much isn't heard any more, others are`() throws {
-        var room = Room()
-        let founding = room.found()
-        let two = room.admit(2, by: 1)
-        var membership = try room.membership([founding, two])
-        for number in 0..<MeshLimits.statementsPerAuthor {
-            let statement = room.admit(UInt8(10 + number), by: 2)
-            let isNew = try membership.add(statement)
-            #expect(isNew)
-        }
-        let more = room.admit(200, by: 2)
-        #expect(throws: Membership.Rejection.full) { try membership.add(more) }
-        let out = room.putOut(2, by: 1)
-        let isNew = try membership.add(out)
-        #expect(isNew)
-        #expect(devices(membership) == [.made(1)])
+        #expect(try membership.add(foreign).isEmpty)
+        #expect(membership.evaluations == 1)
     }
 
     @Test func `Statements are read as they were written, and nothing else is`() throws {
-        var room = Room()
-        let statements = [room.found(), room.admit(2, by: 1), room.putOut(2, by: 1, kept: [room.admit(3, by: 2)])]
+        var room = StatementRoom()
+        let two = room.admit(2)
+        let last = Dictionary(uniqueKeysWithValues: (0..<8).map { (UInt64($0), UInt32($0)) })
+        let longName = PeerText.name(String(repeating: "\u{1F469}\u{0301}\u{0302}", count: 200))
+        let statements = [
+            room.found(), two, room.putOut([two, room.admit(3)], last: last),
+            room.say(.admitted(publicKey: two.publicKey, name: longName), by: 1, in: two),
+            room.say(
+                .putOut((0..<8).map { .init(stay: room.name(room.admit(UInt8(10 + $0))), last: $0 < 2 ? last : [:]) }),
+                by: 1, in: two),
+        ]
         for statement in statements {
             let bytes = statement.bytes
-            let read = bytes.withUnsafeBytes { bytes -> MembershipStatement? in
-                var reader = BigEndianReader(bytes)
-                return MembershipStatement(&reader)
-            }
-            #expect(read == statement)
-            for length in 0..<bytes.count {
-                let cut = bytes[..<length].withUnsafeBytes { bytes -> MembershipStatement? in
-                    var reader = BigEndianReader(bytes)
-                    return MembershipStatement(&reader)
-                }
-                #expect(cut == nil)
-            }
+            #expect(bytes.count <= MembershipStatement.longest)
+            #expect(read(bytes) == statement)
+            for length in 0..<bytes.count { #expect(read(Array(bytes[..<length])) == nil) }
+        }
+        // Too many stays, none, one twice, too many runs.
+        let stays = (0..<9).map { MembershipStatement.Ending(stay: room.name(room.admit(UInt8(10 + $0)))) }
+        let many = stays.prefix(3).map { MembershipStatement.Ending(stay: $0.stay, last: last) }
+        for endings in [stays, [], [stays[0], stays[0]], many] {
+            #expect(read(room.say(.putOut(endings), by: 1, in: nil).bytes) == nil)
+        }
+    }
+
+    /// A whole message of the first form, whose stays had numbers.
+    @Test func `A statement of the first form isn't read`() {
+        var fields: [UInt8] = [2, 0] + [UInt8](repeating: 0, count: 8)
+        fields += RoomSigning.simulated(2).signing.publicKey + [0, 3] + Array("Ann".utf8)
+        let bytes = SignedFields.bytes(
+            publicKey: RoomSigning.simulated(1).signing.publicKey,
+            signature: [UInt8](repeating: 1, count: RoomSigning.signatureLength), fields: fields)
+        #expect(read(bytes) == nil)
+        var room = KeptRoom(id: [UInt8](repeating: 1, count: 16), name: "study", statements: [bytes], age: .zero)
+        #expect(room.isOfOlderForm)
+        var statements = StatementRoom()
+        room.statements.append(statements.found().bytes)
+        #expect(!room.isOfOlderForm)
+    }
+
+    private func read(_ bytes: [UInt8]) -> MembershipStatement? {
+        bytes.withUnsafeBytes { bytes in
+            var reader = BigEndianReader(bytes)
+            guard let statement = MembershipStatement(&reader), reader.rest.isEmpty else { return nil }
+            return statement
         }
     }
 }

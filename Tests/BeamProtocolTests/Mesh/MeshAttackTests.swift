@@ -132,7 +132,8 @@ struct MeshAttackTests {
         room.run(for: .seconds(30))
         // An admission in the name of member 1.
         var statement = MembershipStatement(
-            .admitted(publicKey: RoomSigning.simulated(9).signing.publicKey, name: "ghost", era: 0), era: 0,
+            .admitted(publicKey: RoomSigning.simulated(9).signing.publicKey, name: "ghost"),
+            stay: try #require(room.members[1].mesh.membership?.person(.made(1))?.stay),
             milliseconds: 1, room: id, signing: liar)
         statement.publicKey = RoomSigning.simulated(1).signing.publicKey
         room.inject(.mesh(.statements([statement])), from: 2)

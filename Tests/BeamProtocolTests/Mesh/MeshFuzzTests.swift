@@ -125,7 +125,7 @@ private struct MeshFuzz {
             while let output = mesh.pollOutput() {
                 isQuiet = false
                 if case .close(let id, _) = output { open.remove(id.value) }
-                if case .send(_, let message) = output, message.bytes.count > 96 << 10 {
+                if case .send(_, let message) = output, message.bytes.count > 160 << 10 {
                     return "a message is too long"
                 }
             }
@@ -142,7 +142,7 @@ private struct MeshFuzz {
 
     private mutating func code() -> RoomCode {
         var code = RoomCode(
-            era: UInt16(input.chance(16) ? 65_535 : input.choice(2)), number: number(),
+            era: input.chance(16) ? .max : UInt64(input.choice(2)), number: number(),
             digits: input.chance(32) ? nil : PairingCode(number: UInt64(input.choice(9))),
             service: RoomCode.Service(rawValue: UInt8(input.choice(3))) ?? .one)
         code.left = input.chance(64) ? .max : UInt32(input.choice(3))
@@ -196,16 +196,26 @@ private struct MeshFuzz {
         case 0:
             content = .founded(nonce: input.filler(16), room: "study", name: "n\(input.byte())")
         case 1:
-            let kept = (mesh.membership?.statements ?? []).prefix(input.choice(4)).map { $0.id(room: room) }
-            content = .putOut(.made(UInt8(1 + input.choice(12))), era: input.integer(near: 0), kept: kept)
+            content = .putOut(
+                (0...input.choice(3)).map { _ in
+                    MembershipStatement.Ending(
+                        stay: stay(), last: input.chance(100) ? [mesh.own.run: input.integer(near: 3)] : [:])
+                })
         default:
             content = .admitted(
                 publicKey: RoomSigning.simulated(UInt8(1 + input.choice(200))).signing.publicKey,
-                name: "n\(input.byte())", era: input.integer(near: 0))
+                name: "n\(input.byte())")
         }
         return MembershipStatement(
-            content, era: input.chance(200) ? 0 : input.byte(), milliseconds: input.integer(near: 1000), room: room,
-            signing: signing)
+            content, stay: mesh.membership?.people.first { $0.publicKey == signing.publicKey }?.stay ?? stay(),
+            milliseconds: input.integer(near: 1000), room: room, signing: signing)
+    }
+
+    private mutating func stay() -> MembershipStatement.ID {
+        let known = (mesh.membership?.statements ?? []).map { $0.id(room: room) } + [.founder]
+        return input.chance(30)
+            ? MembershipStatement.ID(bytes: input.filler(MembershipStatement.ID.length))
+            : known[input.choice(known.count)]
     }
 
     private mutating func status() -> MemberStatus {
@@ -224,7 +234,7 @@ private struct MeshFuzz {
     /// What is wrong with the state; nil: nothing.
     private func fault() -> String? {
         guard let membership = mesh.membership else { return "it has left its room" }
-        if membership.statements.count > MeshLimits.statements { return "too many statements" }
+        if membership.statements.count > MeshLimits.statements + 1 { return "too many statements" }
         if mesh.statuses.count > membership.people.count { return "statuses of nobody" }
         if mesh.links.count > open.count { return "more links than connections" }
         if Set(mesh.links.map(\.device)).count < mesh.links.count { return "two links to one member" }

@@ -127,8 +127,10 @@ struct MeshSimulation {
         run(for: settling)
     }
 
-    mutating func putOut(_ number: UInt8, by index: Int) throws {
-        try act(index) { (mesh, now) throws(MeshRefusal) in try mesh.putOut(.made(number), now: now) }
+    mutating func putOut(_ number: UInt8, alsoThoseLetIn: Bool = false, by index: Int) throws {
+        try act(index) { (mesh, now) throws(MeshRefusal) in
+            try mesh.putOut(.made(number), alsoThoseLetIn: alsoThoseLetIn, now: now)
+        }
     }
 
     /// The program is killed.
