@@ -70,7 +70,7 @@ struct RoomEntry {
         avoiding avoided: Set<RoomMark?> = []
     ) throws -> Entrance? {
         if let endpoint = address?.address { return try enter(at: endpoint) }
-        let kept = try store.rooms()
+        let kept = usable(try store.rooms(), wanted)
         if let wanted, let known = Self.remembered(wanted, in: kept) { return known }
         while context.latch.current == nil {
             let found = announced(within: time, but: avoided, named: wanted)
@@ -118,6 +118,19 @@ struct RoomEntry {
             guard case .gone = answer else { return answer.entrance }
         }
         return nil
+    }
+
+    /// The rooms that can be resumed. Says so if the one that is wanted can't.
+    private func usable(_ rooms: [KnownRoom], _ wanted: String?) -> [KnownRoom] {
+        let kept = rooms.filter { !$0.room.isOfOlderForm }
+        if let wanted, !kept.contains(where: { DeviceNames.areSame($0.room.name, wanted) }),
+            let older = rooms.first(where: { DeviceNames.areSame($0.room.name, wanted) })
+        {
+            context.say(
+                "“\(PeerText.name(older.room.name))” was kept by an older BeamRoom and can't be resumed: it is made anew, "
+                    + "or entered by its code. Nothing else is lost.")
+        }
+        return kept
     }
 
     /// Somebody can be asked something.
