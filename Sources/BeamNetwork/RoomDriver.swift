@@ -178,10 +178,12 @@ final class RoomDriver {
         if ownShare != nil { handle(.sharing(true, isPaused: isPaused)) }
     }
 
-    func putOut(_ device: DeviceKey) -> MeshRefusal? {
+    func letIn(by device: DeviceKey) -> [(device: DeviceKey, name: String)] { session.letIn(by: device) }
+
+    func putOut(_ device: DeviceKey, alsoThoseLetIn: Bool) -> MeshRefusal? {
         defer { pump() }
         do throws(MeshRefusal) {
-            try session.putOut(device, now: .now)
+            try session.putOut(device, alsoThoseLetIn: alsoThoseLetIn, now: .now)
             return nil
         } catch {
             return error

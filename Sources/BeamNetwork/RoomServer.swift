@@ -134,9 +134,19 @@ public final class RoomServer: Sendable {
     /// this machine knows. They have to prove their keys like everybody.
     public func setAcquaintances(_ devices: [DeviceKey: String]) { handle.perform { $0.acquaintances = devices } }
 
-    /// Puts a member out that came after this one. `onResult` gets nil, or why it wasn't; on the event loop.
-    public func putOut(_ device: DeviceKey, onResult: @escaping @Sendable (MeshRefusal?) -> Void) {
-        handle.perform { onResult($0.putOut(device)) }
+    /// Puts a member out that came after this one, and perhaps also those whom it has let in. `onResult` gets nil, or why
+    /// it wasn't; on the event loop.
+    public func putOut(
+        _ device: DeviceKey, alsoThoseLetIn: Bool = false, onResult: @escaping @Sendable (MeshRefusal?) -> Void
+    ) {
+        handle.perform { onResult($0.putOut(device, alsoThoseLetIn: alsoThoseLetIn)) }
+    }
+
+    /// Who belongs to the room only because the member has let them in, or somebody whom it has let in; on the event loop.
+    public func findLetIn(
+        by device: DeviceKey, onResult: @escaping @Sendable ([(device: DeviceKey, name: String)]) -> Void
+    ) {
+        handle.perform { onResult($0.letIn(by: device)) }
     }
 
     /// Discovery has found the member, or it may be at another address: it is dialled soon.

@@ -9,10 +9,10 @@ import Synchronization
 /// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
 /// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
 /// line. In a room `{"share":true|false}` begins and ends to share, `{"caption":"…","speaker":"…"}` writes a caption
-/// (`partial` what is just being said), `{"putOut":NAME|KEY}` puts a member out, `{"join":true}` enters the other
-/// room that was reported, `{"trust":true}` says that the present one is the right one, and
-/// `{"relay":true|false,"from":NAME|KEY}` answers whether to show a screen through another member. A bad line gets an
-/// event `error` and disturbs nothing.
+/// (`partial` what is just being said), `{"putOut":NAME|KEY,"alsoLetIn":true|false}` puts a member out, and perhaps those
+/// whom it has let in, `{"join":true}` enters the other room that was reported, `{"trust":true}` says that the present one
+/// is the right one, and `{"relay":true|false,"from":NAME|KEY}` answers whether to show a screen through another member. A
+/// bad line gets an event `error` and disturbs nothing.
 final class ProgramInput: Sendable {
     /// The longest line in bytes: a message of the greatest length, and what is around it.
     static let longestLine = RoomLimits.entryBody + 1024
@@ -34,7 +34,7 @@ final class ProgramInput: Sendable {
     struct Room: Sendable {
         var share: @Sendable (Bool) -> Void
         /// Nil: it is tried; otherwise why it can't be, without a full stop.
-        var putOut: @Sendable (_ member: String) -> String?
+        var putOut: @Sendable (_ member: String, _ alsoLetIn: Bool) -> String?
         /// Enters the other room that was reported. Nil: it is tried; otherwise why it can't be.
         var join: @Sendable () -> String?
         /// This is the room that is meant: what the options share begins.
@@ -204,7 +204,13 @@ final class ProgramInput: Sendable {
             }
         } else if let value = members["putOut"] {
             guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`putOut` takes a string") }
-            if let reason = room.putOut(name) { throw BadLine(reason: reason) }
+            let alsoLetIn: Bool
+            switch members["alsoLetIn"].map({ String(decoding: $0, as: UTF8.self) }) {
+            case "true": alsoLetIn = true
+            case "false", nil: alsoLetIn = false
+            default: throw BadLine(reason: "`alsoLetIn` takes true or false")
+            }
+            if let reason = room.putOut(name, alsoLetIn) { throw BadLine(reason: reason) }
         } else if let value = members["join"] {
             guard String(decoding: value, as: UTF8.self) == "true" else { throw BadLine(reason: "`join` takes true") }
             if let reason = room.join() { throw BadLine(reason: reason) }

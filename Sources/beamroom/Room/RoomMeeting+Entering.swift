@@ -43,7 +43,7 @@ extension RoomMeeting {
                 write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
                 room: ProgramInput.Room(
                     share: { [weak self] in self?.setSharing($0) },
-                    putOut: { [weak self] in self?.putOut($0) },
+                    putOut: { [weak self] in self?.putOut($0, alsoLetIn: $1) },
                     join: { [weak self] in self?.joinOffered() }, trust: { [weak self] in self?.answerProof(true) },
                     relay: { [weak self] in self?.answerRelay($0, from: $1) })))
         if let doubt { return holdShare(doubt) }

@@ -4,29 +4,68 @@ import BeamProtocol
 
 /// Putting a member out.
 extension RoomMeeting {
-    /// Puts a member out. Returns why that can't be tried.
-    func putOut(_ text: String) -> String? {
+    /// Puts a member out, and perhaps those whom it has let in. Returns why that can't be tried.
+    func putOut(_ text: String, alsoLetIn: Bool) -> String? {
         let found = people.members(matching: text)
         guard let member = found.first else { return "no member is called “\(PeerText.name(text))”" }
         guard found.count == 1 else {
             return "“\(PeerText.name(text))” may mean \(found.count) members: name one by the digits of its key, "
                 + found.map(\.device.description).joined(separator: " or ")
         }
-        putOut(member)
+        putOut(member, alsoLetIn: alsoLetIn)
         return nil
     }
 
-    private func putOut(_ member: MeshPerson) {
+    /// Asks whether those are to go, too, whom the member has let in; nobody is asked if there are none.
+    private func askWhoElseGoes(with member: MeshPerson) {
+        server?.findLetIn(by: member.device) { [weak self] letIn in
+            guard let self else { return }
+            guard !letIn.isEmpty else { return putOut(member, alsoLetIn: false) }
+            prompt.ask(
+                TerminalQuestions.Question(
+                    words: Self.question(member.name, letIn: letIn.map(\.name)), takesEnter: true
+                ) {
+                    [weak self] line in
+                    switch line.filter({ !$0.isWhitespace }).lowercased() {
+                    case "": .answer {}
+                    case "o", "only": .answer { [weak self] in self?.putOut(member, alsoLetIn: false) }
+                    case "a", "all": .answer { [weak self] in self?.putOut(member, alsoLetIn: true) }
+                    default: .unclear("Please type o (only that member) or a (all of them), or Enter alone.")
+                    }
+                }, isNext: true)
+        }
+    }
+
+    /// The names that the question lists; a member may have let in many.
+    private static let mostNamed = 8
+
+    static func question(_ name: String, letIn: [String]) -> String {
+        var names = letIn.prefix(mostNamed).map { "“\(PeerText.name($0))”" }
+        if letIn.count > mostNamed { names.append("\(letIn.count - mostNamed) more") }
+        let listed =
+            names.count == 1 ? names[0] : names.dropLast().joined(separator: ", ") + " and " + (names.last ?? "")
+        return "“\(PeerText.name(name))” has let in \(listed). Put only “\(PeerText.name(name))” out, or all of them? "
+            + "Type o (only that member), a (all), or Enter alone for neither."
+    }
+
+    private func putOut(_ member: MeshPerson, alsoLetIn: Bool) {
         let name = PeerText.name(member.name)
-        server?.putOut(member.device) { [context] refusal in
+        server?.putOut(member.device, alsoThoseLetIn: alsoLetIn) { [context] refusal in
             if let refusal {
                 let words = Self.words(refusal)
                 context.say("“\(name)” isn't put out: \(words).")
                 context.events.write(
                     "error", ["what": .string("putOut"), "name": .string(name), "reason": .string(words)])
             } else {
-                context.say("“\(name)” is put out of the room, and gets nothing of it any more.")
-                context.events.write("put-out", ["from": .string(member.device.hex), "name": .string(name)])
+                context.say(
+                    alsoLetIn
+                        ? "“\(name)” is put out of the room with all whom it has let in: they get nothing of it any more."
+                        : "“\(name)” is put out of the room, and gets nothing of it any more.")
+                context.events.write(
+                    "put-out",
+                    [
+                        "from": .string(member.device.hex), "name": .string(name), "alsoLetIn": .bool(alsoLetIn),
+                    ])
             }
         }
     }
@@ -45,7 +84,7 @@ extension RoomMeeting {
                 guard let number = Int(digits), others.indices.contains(number - 1) else {
                     return .unclear("Type one of the numbers, or Enter alone.")
                 }
-                return .answer { [weak self] in self?.putOut(others[number - 1]) }
+                return .answer { [weak self] in self?.askWhoElseGoes(with: others[number - 1]) }
             })
     }
 
