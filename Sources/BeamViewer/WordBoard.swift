@@ -21,6 +21,10 @@ struct WordBoard: Sendable {
     private static let leastTime = Duration.seconds(4)
     /// The same of a note, which comes when people look elsewhere.
     private static let leastNoteTime = Duration.seconds(10)
+    /// At 15 characters a second, as subtitles are read. The window shows no more than the beginning of a longer one.
+    private static func noteTime(_ text: String) -> Duration {
+        max(leastNoteTime, .milliseconds(min(text.count * 1000 / 15, 30_000)))
+    }
     private static let spareTime = Duration.seconds(1)
     /// A partial caption that isn't revised for so long stays behind: its author has stopped, or the connection is lost.
     private static let longestSilence = Duration.seconds(10)
@@ -118,9 +122,9 @@ struct WordBoard: Sendable {
             Line(
                 caption: caption,
                 until: now
-                    + max(
-                        isNote ? Self.leastNoteTime : Self.leastTime,
-                        TranscriptLine.readingTime(of: shown.text) + Self.spareTime)))
+                    + (isNote
+                        ? Self.noteTime(shown.text)
+                        : max(Self.leastTime, TranscriptLine.readingTime(of: shown.text) + Self.spareTime))))
         makeRoom()
         if isNote, !line.isOwn, !hasHinted {
             hasHinted = true
