@@ -313,7 +313,8 @@ extension MeshEvent {
         case .undelivered(let id, let reason): .undelivered(id: id, reason: reason)
         case .unwritten(let content, let reason): .unwritten(content, reason: reason)
         case .slowed(let isSlowed): .slowed(isSlowed)
-        case .people, .code, .violated, .refused, .putOut, .memberPutOut, .full, .notResumed, .forked, .otherVersion: nil
+        case .people, .code, .violated, .refused, .putOut, .memberPutOut, .full, .notResumed, .forked, .otherVersion:
+            nil
         }
     }
 }
