@@ -1,5 +1,12 @@
 import BeamMedia
 
+/// A log that begins late, or goes on after a gap, and isn't believed yet.
+struct LateStart: Sendable {
+    /// Since when that is known, and when something of its author was taken last.
+    var since: MediaTime
+    var progress: MediaTime
+}
+
 /// Entries that aren't taken for now. Who brings them isn't to blame: it is told to send them later.
 extension Mesh {
     /// What becomes of a section of a batch.
@@ -66,16 +73,17 @@ extension Mesh {
     /// said so and doesn't send it.
     private func believesStart(of author: RoomAuthor, from link: Link, now: MediaTime) -> Bool {
         let last = log.last(of: author)
-        guard let since = lateStarts[author] else { return false }
-        let up = links.filter(\.isUp)
-        // Others may be about to come.
-        guard now >= catchUp.entered + MeshLimits.entranceGrace else { return false }
-        return up.allSatisfy { other in
+        guard let start = lateStarts[author] else { return false }
+        let latest = start.since + MeshLimits.longestLateness
+        // What is missing may be on its way: over another link, or from the same peer, who has been told where to go on.
+        guard now >= catchUp.entered + MeshLimits.entranceGrace,
+            now >= min(start.progress + MeshLimits.offerPatience, latest)
+        else { return false }
+        return links.filter(\.isUp).allSatisfy { other in
             guard other.id != link.id, let offer = other.entries.exchange.offers[author], offer.first <= last + 1,
                 offer.last > last
             else { return true }
-            let served = max(other.entries.exchange.lastServed, since)
-            return now >= min(served + MeshLimits.offerPatience, since + MeshLimits.longestLateness)
+            return now >= min(other.entries.exchange.lastServed + MeshLimits.offerPatience, latest)
         }
     }
 
@@ -86,7 +94,7 @@ extension Mesh {
         guard finding.relation == .late, lateStarts[author] == nil, author != own, !forks.isFrozen(author),
             membership?.everybody[author.device] != nil, isWanted(author, upTo: finding.numbers.upperBound)
         else { return false }
-        lateStarts = lateStarts.filter { now < $0.value + MeshLimits.longestLateness * 2 }
+        lateStarts = lateStarts.filter { now < $0.value.since + MeshLimits.longestLateness * 2 }
         return lateStarts.keys.count { $0.device == author.device } < MeshLimits.lateStartsPerDevice
     }
 

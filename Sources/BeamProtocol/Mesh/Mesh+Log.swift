@@ -12,7 +12,7 @@ extension Mesh {
             findings = try log.inspect(batch)
             for (finding, section) in zip(findings, batch.sections) where isNewLateStart(finding, now: now) {
                 guard log.isSigned(section, finding) else { throw .signature }
-                lateStarts[finding.author] = now
+                lateStarts[finding.author] = LateStart(since: now, progress: now)
             }
             verdicts = findings.map { verdict($0, link, now: now) }
             // Nothing changes before everything was checked. A member checks what it passes on.
@@ -41,6 +41,7 @@ extension Mesh {
             let taken = zip(findings, isTaken).filter(\.1).map(\.0)
             do throws(RoomLog.Rejection) {
                 let arrivals = try log.take(batch.only(isTaken), taken, age: age(now: now))
+                for finding in taken { lateStarts[finding.author]?.progress = now }
                 forgetDropped()
                 tell(arrivals, now: now)
             } catch {

@@ -94,8 +94,7 @@ struct Mesh: Sendable {
     var rates: [DeviceKey: AuthorRate] = [:]
     var budgets: [DeviceKey: AuthorRate] = [:]
     var forks = ForkKeeping()
-    /// Logs that begin late, and since when that is known.
-    var lateStarts: [RoomAuthor: MediaTime] = [:]
+    var lateStarts: [RoomAuthor: LateStart] = [:]
     var catchUp = CatchUp()
     var partials = RoomPartials()
     /// What was written before this device came: its messages aren't for it.

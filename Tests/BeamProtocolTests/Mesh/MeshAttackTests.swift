@@ -198,7 +198,8 @@ struct MeshAttackTests {
         #expect(room.present(0).isSuperset(of: [1, 2]))
         #expect(room.present(1).isSuperset(of: [1, 2]))
         room.tamper = nil
-        room.run(for: .seconds(40))
+        // A message that was lost is noticed when it isn't confirmed.
+        room.run(for: .seconds(60))
         for index in 0..<3 { #expect(room.logs(index) == room.logs(0)) }
     }
 

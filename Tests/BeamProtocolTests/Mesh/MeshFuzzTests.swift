@@ -16,7 +16,7 @@ struct MeshFuzzTests {
     /// Some of the runs get entries and statuses into the room.
     @Test func runsReachTheRoom() {
         var (entries, statuses, statements) = (0, 0, 0)
-        for seed in 1...60 as ClosedRange<UInt64> {
+        for seed in 1...150 as ClosedRange<UInt64> {
             var random = SeededGenerator(seed: seed)
             var run = MeshFuzz(random.bytes(1500))
             _ = run.toTheEnd()
@@ -24,7 +24,7 @@ struct MeshFuzzTests {
             statuses += run.mesh.statuses[.made(3)] == nil ? 0 : 1
             statements += (run.mesh.membership?.everybody.count ?? 0) > 3 ? 1 : 0
         }
-        #expect(entries > 10 && statuses > 10 && statements > 10, "\(entries), \(statuses), \(statements) of 60")
+        #expect(entries > 10 && statuses > 10 && statements > 10, "\(entries), \(statuses), \(statements) of 150")
     }
 }
 
@@ -86,8 +86,10 @@ private struct MeshFuzz {
         case 5...6: send(.mesh(.statuses((0...input.choice(3)).map { _ in status() })))
         case 7...8: send(.mesh(.statements((0...input.choice(3)).map { _ in statement() })))
         case 9:
-            switch input.choice(8) {
+            switch input.choice(10) {
             case 0: send(.mesh(.alive))
+            case 8: send(.mesh(.held(held())))
+            case 9: send(.mesh(.forked(proof())))
             case 1...2: send(.mesh(carried()))
             case 3...5: send(.mesh(.code(code())))
             case 6: send(.mesh(.errand(errand())))
@@ -150,6 +152,31 @@ private struct MeshFuzz {
         code.countedTries = input.chance(32) ? .max : UInt8(input.choice(12))
         code.pause = input.chance(32) ? .max : UInt32(input.choice(3))
         return code
+    }
+
+    private mutating func held() -> [MeshMessage.HeldAuthor] {
+        mesh.log.authors.prefix(input.choice(4)).map { log in
+            MeshMessage.HeldAuthor(
+                author: log.author, after: input.integer(near: log.last), milliseconds: input.integer(near: 500))
+        }
+    }
+
+    /// Mostly a right one.
+    private mutating func proof() -> ForkProof {
+        let signing = signing()
+        let device = signing.device(signing.publicKey) ?? mesh.own.device
+        let author = RoomAuthor(device: device, run: UInt64(input.choice(8)))
+        let number: UInt32 = input.chance(200) ? 1 : input.integer()
+        let (one, other) = (input.filler(EntryChain.length), input.filler(EntryChain.length))
+        let entries = (0..<input.choice(3)).map { _ in input.filler(EntryChain.length) }
+        let end = entries.reduce(other) { EntryChain.next($0, .redacted(digest: $1)) }
+        func signature(_ digest: [UInt8], _ number: UInt32) -> [UInt8] {
+            signing.sign(EntryChain.signed(digest, number: number, of: author, in: mesh.log.scope))
+        }
+        return ForkProof(
+            publicKey: signing.publicKey, run: author.run, number: number, digest: one,
+            signature: signature(one, number), other: other, entries: entries,
+            otherSignature: signature(end, number &+ UInt32(entries.count)))
     }
 
     private mutating func errand() -> CodeErrand {
@@ -244,6 +271,10 @@ private struct MeshFuzz {
         if !mesh.isEnded, mesh.present.count > MeshLimits.members + 1 { return "too many are here" }
         for link in mesh.links where link.isUp && !membership.belongs(link.device) { return "a link to nobody" }
         if mesh.log.count > RoomLimits.entries { return "the log is too long" }
+        if mesh.log.bytes != mesh.log.authors.reduce(0, { $0 + $1.cost }) { return "the log's bytes are miscounted" }
+        if mesh.log.count != mesh.log.authors.reduce(0, { $0 + $1.count }) { return "the log is miscounted" }
+        if mesh.forks.proofs.count > ForkKeeping.mostProofs { return "too many proofs" }
+        if mesh.lateStarts.count > 12 * MeshLimits.lateStartsPerDevice { return "too many late logs" }
         if mesh.rates.count > RoomLimits.rememberedMembers { return "too many rates" }
         return nil
     }

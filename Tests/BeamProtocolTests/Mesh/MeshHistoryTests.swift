@@ -46,7 +46,33 @@ struct MeshHistoryTests {
             #expect(notes == (0..<30).map { "member \(author + 1): \($0 * 3 + author)" })
         }
         #expect(room.histories(newcomer) == [.zero])
-        for index in 0..<5 { #expect(room.violators(index).isEmpty) }
+        for index in 0..<5 {
+            #expect(room.violators(index).isEmpty)
+            #expect(room.logs(index) == room.logs(0) && room.histories(index) == [.zero])
+        }
+    }
+
+    /// What is said meanwhile comes over several ways, and the liar's is the fastest.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `A gap in what is said now is filled before anything is dropped`(seed: UInt64) throws {
+        var room = MeshSimulation(seed: seed)
+        try room.makeRoom(4, settling: .seconds(4))
+        room.tamper = { message, from, _ in
+            guard from == 3, case .room(.batch(let batch)) = message else { return message }
+            return .room(.batch(self.cut(batch)))
+        }
+        for number in 0..<90 {
+            room.say(.note("\(number)"), by: number % 3)
+            room.run(for: .milliseconds(Int64(room.random.next(upperBound: 40 as UInt64))))
+        }
+        room.run(for: .seconds(5))
+        for index in 0..<4 {
+            for author in 0..<3 {
+                let notes = room.notes(index).filter { $0.hasPrefix("member \(author + 1): ") }
+                #expect(notes == (0..<30).map { "member \(author + 1): \($0 * 3 + author)" })
+            }
+            #expect(room.logs(index) == room.logs(0) && room.violators(index).isEmpty)
+        }
     }
 
     @Test func `What nobody else has is believed, and said to be incomplete`() throws {
@@ -64,7 +90,7 @@ struct MeshHistoryTests {
         try room.enter(newcomer, through: 1)
         room.run(for: .seconds(1))
         #expect(room.histories(newcomer).isEmpty)
-        room.run(for: .seconds(5))
+        room.run(for: .seconds(8))
         #expect(room.notes(newcomer).last == "member 1: 29")
         #expect(room.histories(newcomer).last.map { $0 > .zero } == true)
         #expect(room.violators(newcomer).isEmpty)
