@@ -97,7 +97,8 @@ struct MeshForkTests {
     }
 
     /// What an honest author has signed elsewhere doesn't prove anything here, and what nobody signed neither.
-    @Test func `An honest author can't be framed`() throws {
+    /// A liar, member 3 of three, sends member 2 something about an entry of member 1, which is honest.
+    private func framed(_ send: (inout MeshSimulation, AuthorLog.Item) throws -> Void) throws {
         var room = MeshSimulation(seed: 4)
         try room.makeRoom(3)
         room.deafen(2)
@@ -106,47 +107,55 @@ struct MeshForkTests {
         let own = room.members[0].mesh.own
         let item = try #require(
             room.members[1].mesh.log.index(of: own).map { room.members[1].mesh.log.authors[$0] }?[1])
-        let signature = try #require(item.signature)
-        var elsewhere = MeshWriter(1, run: own.run, room: [UInt8](repeating: 9, count: 16))
-        _ = elsewhere.notes(["another room"])
-        var otherRun = MeshWriter(1, run: own.run &+ 1, room: room.room)
-        _ = otherRun.notes(["another run"])
-        var liar = MeshWriter(3, run: own.run, room: room.room)
-        _ = liar.notes(["forged"])
-        func proof(
-            _ other: [UInt8], _ otherSignature: [UInt8], number: UInt32 = 1, entries: [[UInt8]] = []
-        ) -> ForkProof {
-            ForkProof(
-                publicKey: RoomSigning.simulated(1).signing.publicKey, run: own.run, number: number,
-                digest: item.digest, signature: signature, other: other, entries: entries,
-                otherSignature: otherSignature)
-        }
-        let proofs = [
-            proof(elsewhere.digest, elsewhere.signature), proof(otherRun.digest, otherRun.signature),
-            proof(liar.digest, liar.signature), proof(item.digest, signature),
-            proof(liar.digest, signature), proof(liar.digest, signature, number: 0),
-            proof(liar.digest, signature, number: .max, entries: [liar.digest]),
-            proof([UInt8](repeating: 1, count: 32), signature, entries: [liar.digest]),
-        ]
-        for proof in proofs {
-            #expect(proof.author(in: room.members[1].mesh.log.scope, RoomSigning.simulated(2).signing) == nil)
-            room.inject(.mesh(.forked(proof)), from: 2, to: 1)
-            room.run(for: .seconds(1))
-            #expect(room.violators(1) == [3])
-            room.members[1].events = []
-            // The link comes back.
-            room.run(for: .seconds(40))
-        }
-        // The same as entries: the liar has sent them, so it is at fault.
-        var batch = elsewhere.notes(["another room"])
-        batch.sections[0].startDigest = item.digest
-        room.inject(batch, from: 2, to: 1)
+        try send(&room, item)
         room.run(for: .seconds(1))
         #expect(room.violators(1) == [3])
         for index in 0..<3 { #expect(room.forkers(index).isEmpty) }
         room.say(.note("still heard"), by: 0)
         room.run(for: .seconds(1))
         #expect(room.notes(1).contains("member 1: still heard"))
+    }
+
+    @Test(arguments: 0..<8) func `An honest author can't be framed`(number: Int) throws {
+        try framed { room, item in
+            let own = room.members[0].mesh.own
+            let signature = try #require(item.signature)
+            var elsewhere = MeshWriter(1, run: own.run, room: [UInt8](repeating: 9, count: 16))
+            _ = elsewhere.notes(["another room"])
+            var otherRun = MeshWriter(1, run: own.run &+ 1, room: room.room)
+            _ = otherRun.notes(["another run"])
+            var liar = MeshWriter(3, run: own.run, room: room.room)
+            _ = liar.notes(["forged"])
+            func proof(
+                _ other: [UInt8], _ otherSignature: [UInt8], number: UInt32 = 1, entries: [[UInt8]] = []
+            ) -> ForkProof {
+                ForkProof(
+                    publicKey: RoomSigning.simulated(1).signing.publicKey, run: own.run, number: number,
+                    digest: item.digest, signature: signature, other: other, entries: entries,
+                    otherSignature: otherSignature)
+            }
+            let proofs = [
+                proof(elsewhere.digest, elsewhere.signature), proof(otherRun.digest, otherRun.signature),
+                proof(liar.digest, liar.signature), proof(item.digest, signature),
+                proof(liar.digest, signature), proof(liar.digest, signature, number: 0),
+                proof(liar.digest, signature, number: .max, entries: [liar.digest]),
+                proof([UInt8](repeating: 1, count: 32), signature, entries: [liar.digest]),
+            ]
+            let proof = proofs[number]
+            #expect(proof.author(in: room.members[1].mesh.log.scope, RoomSigning.simulated(2).signing) == nil)
+            room.inject(.mesh(.forked(proof)), from: 2, to: 1)
+        }
+    }
+
+    /// Who sends entries of another room as this one's is at fault itself.
+    @Test func `Entries of another room frame nobody`() throws {
+        try framed { room, item in
+            var elsewhere = MeshWriter(1, run: room.members[0].mesh.own.run, room: [UInt8](repeating: 9, count: 16))
+            _ = elsewhere.notes(["a first one"])
+            var batch = elsewhere.notes(["another room"])
+            batch.sections[0].startDigest = item.digest
+            room.inject(batch, from: 2, to: 1)
+        }
     }
 
     @Test func `A proof is as it was sent, and bounded`() throws {
