@@ -113,22 +113,22 @@ struct MemberAddresses {
 
 /// So many at once, and so many in the long run.
 private struct TokenRate {
-    private let burst: Double
-    private let perSecond: Double
+    private let most: Double
+    private let eachSecond: Double
     private var count: Double
     private var last: MediaTime?
 
     init(burst: Int, thousandthsPerSecond: Int) {
-        self.burst = Double(burst)
-        perSecond = Double(thousandthsPerSecond) / 1000
-        count = self.burst
+        most = Double(burst)
+        eachSecond = Double(thousandthsPerSecond) / 1000
+        count = most
     }
 
     private func level(now: MediaTime) -> Double {
-        min(burst, count + max(0, (now - (last ?? now)).inSeconds) * perSecond)
+        min(most, count + max(0, (now - (last ?? now)).inSeconds) * eachSecond)
     }
 
-    func isFull(now: MediaTime) -> Bool { level(now: now) >= burst }
+    func isFull(now: MediaTime) -> Bool { level(now: now) >= most }
 
     func hasOne(now: MediaTime) -> Bool { level(now: now) >= 1 }
 

@@ -140,7 +140,7 @@ struct ImportTests {
     }
 
     /// A change of the machine's date must not affect a stage's waits, so no stage waits by the wall clock. The only
-    /// date is the day on which a device was paired.
+    /// dates are the day on which a device was paired, and that by which a room is announced.
     @Test(arguments: [
         "BeamProtocol", "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay",
         "BeamNetwork", "BeamDiscovery", "BeamWords", "BeamDesktop",
@@ -149,7 +149,8 @@ struct ImportTests {
         let wallClock =
             /\b(?:NSCondition|NSConditionLock|NSDate|DispatchWallTime|wallDeadline|CLOCK_REALTIME|gettimeofday|Date)\b/
         for (file, text) in try texts(of: target) {
-            expectNone(of: wallClock, in: text.replacing(/pairedAt: Date\(\)/, with: ""), file)
+            let days = /pairedAt: Date\(\)|RoomDay\(secondsSince1970: Date\(\)/
+            expectNone(of: wallClock, in: text.replacing(days, with: ""), file)
         }
     }
 

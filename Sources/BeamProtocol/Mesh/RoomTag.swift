@@ -44,7 +44,7 @@ public struct RoomDay: Hashable, Comparable, Sendable {
     }
 
     /// So many days later, or earlier.
-    public func advanced(by days: Int64) -> RoomDay { RoomDay(UInt32(clamping: Int64(number) + days)) }
+    public func advanced(by days: Int64) -> RoomDay { RoomDay(UInt32(clamping: Int64(clamping: number) + days)) }
 
     public static func < (one: RoomDay, other: RoomDay) -> Bool { one.number < other.number }
 

@@ -24,7 +24,7 @@ extension RoomLog {
         var cost: Int
 
         /// After the entry with this number, or before the first.
-        func digest(after number: UInt32) -> [UInt8] { digests[Int(number - (numbers.lowerBound - 1))] }
+        func digest(after number: UInt32) -> [UInt8] { digests[Int(clamping: number - (numbers.lowerBound - 1))] }
     }
 
     /// Looks at a batch that a member has sent. Throws if that member has broken the rules: whoever passes entries on has
@@ -104,7 +104,7 @@ extension RoomLog {
         let entries = batch.items.filter { Int($0.section) == place }.map(\.entry.digest)
         return ForkProof(
             publicKey: section.publicKey, run: section.run, number: number, digest: own, signature: signed.signature,
-            other: theirs, entries: Array(entries.suffix(Int(finding.numbers.upperBound - number))),
+            other: theirs, entries: Array(entries.suffix(Int(clamping: finding.numbers.upperBound - number))),
             otherSignature: section.signature)
     }
 

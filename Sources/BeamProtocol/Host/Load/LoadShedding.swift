@@ -34,7 +34,7 @@ struct LoadShedding: Sendable {
     private static let roomy = 0.75
     /// How busy the thread may become by raising the ceiling.
     private static let aim = 0.8
-    private static let step = 0.7
+    private static let usualStep = 0.7
     private static let largeStep = 0.5
     /// One step leaves this part of the ceiling at the least.
     private static let mostAtOnce = 0.25
@@ -139,7 +139,7 @@ struct LoadShedding: Sendable {
         guard now - changedAt >= .seconds(1) || sheds == .nothing else { return false }
         let least = wanted * Self.leastShare
         let present = min(ceiling ?? wanted * Self.overhead, max(sent, least))
-        let next = max(least, present * Self.step)
+        let next = max(least, present * Self.usualStep)
         guard next < ceiling ?? .infinity else { return false }
         if trial == nil { trial = Trial(loss: loss, ceiling: ceiling, since: now) }
         fellBack(now: now)
@@ -154,7 +154,7 @@ struct LoadShedding: Sendable {
         let present = min(ceiling ?? wanted * Self.overhead, max(sent, least))
         // Little may have been sent because nothing moved, or because so little left the machine.
         let most = (ceiling ?? wanted) * Self.mostAtOnce
-        let next = max(least, most, present * (isVeryLate ? Self.largeStep : Self.step))
+        let next = max(least, most, present * (isVeryLate ? Self.largeStep : Self.usualStep))
         if next < ceiling ?? .infinity {
             ceiling = next
         } else if divisor < Self.mostDivisor {
