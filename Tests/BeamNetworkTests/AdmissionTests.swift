@@ -93,11 +93,11 @@ struct AdmissionTests {
         let hello: [UInt8] = [0x01, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x76]
         try await connection.write([0, 0, 0, UInt8(hello.count)] + hello + [0, 0, 0, 1, 0x03])
         #expect(host.events.wait { if case .viewerPaired = $0 { true } else { false } } != nil)
-        try await connection.write([0, 1, 0x80, 0] + [UInt8](repeating: 0x7F, count: 98304))
-        try await connection.write([0, 1, 0x80, 1])
+        try await connection.write([0, 2, 0x80, 0] + [UInt8](repeating: 0x7F, count: 163840))
+        try await connection.write([0, 2, 0x80, 1])
         let left = host.events.wait { if case .viewerLeft = $0 { true } else { false } }
         guard case .viewerLeft(_, _, let reason) = try #require(left) else { return }
-        #expect(reason == "it was sent away: it announced a message of 98305 bytes, more than the 98304 allowed")
+        #expect(reason == "it was sent away: it announced a message of 163841 bytes, more than the 163840 allowed")
         #expect(connection.hasEnded)
     }
 }

@@ -99,10 +99,10 @@ struct SecureFramingTests {
 
     @Test func `An unauthenticated peer's long message ends the connection at its length`() async throws {
         let (host, unknownPeer) = try await connected()
-        try await unknownPeer.write([0, 1, 0x80, 1])
+        try await unknownPeer.write([0, 2, 0x80, 1])
         #expect(
             host.events.waitForEnd()
-                == "it announced a message of 98305 bytes, more than the 98304 allowed")
+                == "it announced a message of 163841 bytes, more than the 163840 allowed")
         #expect(unknownPeer.hasEnded)
     }
 

@@ -39,6 +39,16 @@ extension EndToEnd {
                 #expect(eventually(timeout: 20) { person.program.events("note").count == 1 })
                 #expect(!person.isMoving)
             }
+            // Who comes now finds both, however busy the machine is.
+            for machine in [desk, sofa] {
+                #expect(
+                    try eventually(timeout: 40) {
+                        let list = try machine.run(["avahi-browse", "-rpt", "_beamroom._tcp"])
+                        defer { list.end() }
+                        _ = try list.waitForEnd()
+                        return try [anna, stranger].allSatisfy { list.outputText.contains(";\(try port(of: $0));") }
+                    })
+            }
         }
 
         private func end() {
