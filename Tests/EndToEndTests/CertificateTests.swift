@@ -97,7 +97,7 @@ extension EndToEnd {
             arguments: [
                 ("no length", [0, 0, 0, 0]), ("a length above 10 MiB", [0, 0xa0, 0, 1, 1]),
                 ("the longest length", [0xff, 0xff, 0xff, 0xff]),
-                ("a length above the usual limit", [0, 1, 0x80, 1]),
+                ("a length above the usual limit", [0, 2, 0x80, 1]),
                 ("plain words", Array("GET / HTTP/1.1\r\n\r\n".utf8)),
                 ("a hello that is cut off", [0, 0, 0, 3, 1, 0, 2]),
                 ("an old version", [0, 0, 0, 19, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 65, 66]),
