@@ -75,8 +75,9 @@ final class TerminalMode: Sendable {
             source.setEventHandler { [self] in
                 willStop()
                 leave()
-                // Of all threads. Returns when the program goes on.
-                kill(getpid(), SIGSTOP)
+                // Stops all threads, and returns when the program goes on. `kill` may choose another thread for it, and this
+                // one would go on for a moment, and show the last line again.
+                raise(SIGSTOP)
                 enter()
                 didContinue()
             }
