@@ -184,15 +184,25 @@ public final class RoomPresence: Sendable {
 
     private func publish(_ room: String, _ port: UInt16) {
         guard let record else { return }
-        let made = ServicePublisher(name: room, type: ServiceType.room, port: port, txt: record) { [weak self] event in
+        let made = ServicePublisher(
+            name: Self.instance(of: room), type: ServiceType.room, port: port, txt: record
+        ) { [weak self] event in
             switch event {
             case .published: self?.tell(.announced)
-            // Several members of one room: they differ by a number.
             case .renamed: break
             case .unavailable(let reason), .failed(let reason): self?.complain(reason)
             }
         }
         publisher.withLock { $0 = made }
+    }
+
+    /// Another name at each member, because all of a room, and those of other rooms of its name, would compete for one: until
+    /// all have others, one's address is told with another one's record.
+    private static func instance(of room: String) -> String {
+        var name = room
+        // Of 63 bytes.
+        while name.utf8.count > 56 { name.removeLast() }
+        return "\(name) \(String(UInt32.random(in: 0x10_0000...0xFF_FFFF), radix: 16))"
     }
 
     /// Where the member may be. Called on the event loop.

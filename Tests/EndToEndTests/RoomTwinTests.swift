@@ -114,7 +114,11 @@ extension EndToEnd {
             let ben = try Person("Ben", at: sofa)
             defer { ben.end() }
             try ben.start(["study", "--share", "--code", Self.code])
-            try anna.program.waitFor("share-began", timeout: 40) { $0.string("name") == "Ben" }
+            do {
+                try anna.program.waitFor("share-began", timeout: 40) { $0.string("name") == "Ben" }
+            } catch {
+                throw HarnessError("\(error)\nBen's words:\n\(ben.program.errorText)")
+            }
             #expect(!isShown(to: stranger) && stranger.names == ["Stranger"])
             #expect(anna.program.events("wrong-code").isEmpty)
 

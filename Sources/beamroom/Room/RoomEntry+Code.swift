@@ -1,11 +1,16 @@
 import BeamNetwork
 import BeamProtocol
+import Foundation
 
 /// The code at all doors of a name.
 extension RoomEntry {
     /// How long a door may take before the others' turn, and how long when its turn comes again: it may let others wait, or
     /// many may be about to enter.
     private static let (trial, secondTrial) = (Duration.seconds(10), Duration.seconds(60))
+
+    /// How long others are looked for once the code was tried at all: of one that was found before, it isn't known yet where
+    /// it is.
+    private static let lookTime = Duration.seconds(3)
 
     /// Tries the code at all doors of these rooms until one proves that it knows it.
     ///
@@ -24,15 +29,17 @@ extension RoomEntry {
             }
         }
         add(rooms)
-        var hasLooked = false
+        var lookedSince: ContinuousClock.Instant?
         while context.latch.current == nil {
             guard let next = round.next() else {
-                guard !hasLooked else { break }
+                let since = lookedSince ?? .now
+                guard .now - since < Self.lookTime else { break }
+                if lookedSince != nil { Thread.sleep(forTimeInterval: 0.1) }
+                lookedSince = since
                 add(look())
-                hasLooked = true
                 continue
             }
-            hasLooked = false
+            lookedSince = nil
             let knock = Knock(
                 room: places[next.door], patience: Self.patience, trial: next.isAgain ? Self.secondTrial : Self.trial)
             let answer: CodeRound.Answer
