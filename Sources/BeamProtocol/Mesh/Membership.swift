@@ -34,7 +34,8 @@ struct Membership: Sendable {
         var publicKey: [UInt8]
         /// As it was called when it was let in. Not unique.
         var name: String
-        /// The first of its stays that isn't over.
+        /// Of its stays that aren't over, that by the word of who was there first: nobody who came later gives it another
+        /// name, or another place, by letting it in again.
         var stay: ID
         /// The place in the order of stays; 0 is first.
         var rank: Int
@@ -91,6 +92,15 @@ struct Membership: Sendable {
         }
     }
 
+    /// Whether `author`, or a member that was there before, has let the device in, so that it doesn't belong to the room
+    /// only by the word of who came later.
+    func isVouchedFor(_ device: DeviceKey, byOrBefore author: DeviceKey) -> Bool {
+        guard let stay = person(device)?.stay, let parent = tree.stay(stay)?.parent,
+            let inviter = tree.stay(parent)?.device
+        else { return false }
+        return inviter == author || mayPutOut(author, by: inviter)
+    }
+
     // MARK: Adding
 
     /// Adds a statement. Returns whether it is new.
@@ -131,9 +141,11 @@ struct Membership: Sendable {
         people = []
         everybody = [:]
         putOut = [:]
+        let counted = tree.counted(among: tree.stays.filter { over[$0.id] == nil })
+        let named = tree.counted(among: tree.stays)
         for stay in tree.stays {
-            everybody[stay.device] = stay.name
-            guard over[stay.id] == nil, person(stay.device) == nil else { continue }
+            if named[stay.device] == stay.id { everybody[stay.device] = stay.name }
+            guard counted[stay.device] == stay.id else { continue }
             people.append(
                 Person(
                     device: stay.device, publicKey: stay.publicKey, name: stay.name, stay: stay.id,

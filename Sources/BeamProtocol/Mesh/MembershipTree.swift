@@ -172,6 +172,17 @@ struct MembershipTree: Sendable {
         return over
     }
 
+    /// Of these stays, in their order, the one of each device whose parent was there first.
+    func counted(among stays: [Stay]) -> [DeviceKey: ID] {
+        var best: [DeviceKey: (parent: Int, id: ID)] = [:]
+        for stay in stays {
+            let parent = stay.id == .founder ? -1 : places[stay.parent] ?? .max
+            guard best[stay.device].map({ parent < $0.parent }) ?? true else { continue }
+            best[stay.device] = (parent, stay.id)
+        }
+        return best.mapValues(\.id)
+    }
+
     /// The stays, and all that were begun in them, and so on.
     func below(_ stays: [ID]) -> Set<ID> {
         var found = Set(stays)

@@ -24,6 +24,29 @@ struct MembershipTests {
         #expect(throws: Membership.Rejection.notCounted) { try room.membership([other]) }
     }
 
+    /// Member 4 lets in again who was let in by one that was here before it, under another name and at an early time.
+    @Test func `Nobody gets another name or place by a later member's word`() throws {
+        var room = StatementRoom()
+        let (founding, two) = (room.found(), room.admit(2))
+        let three = room.admit(3, by: 2, in: two)
+        let four = room.admit(4, by: 1)
+        let five = room.admit(5, by: 2, in: two)
+        let key = RoomSigning.simulated(5).signing.publicKey
+        let renaming = room.say(.admitted(publicKey: key, name: "one"), by: 4, in: four, at: 0)
+        let all = [founding, two, three, four, five, renaming]
+        for statements in [all, all.reversed()] {
+            let membership = try room.gathered(statements)
+            #expect(membership.people.map(\.name) == ["one", "member 2", "member 3", "member 4", "member 5"])
+            #expect(membership.person(.made(5))?.stay == room.name(five))
+            #expect(membership.everybody[.made(5)] == "member 5")
+            #expect(membership.isVouchedFor(.made(5), byOrBefore: .made(3)))
+            #expect(!membership.isVouchedFor(.made(5), byOrBefore: .made(1)))
+        }
+        // When who has let it in is out, the other word counts.
+        let after = try room.gathered(all + [room.putOut([two])])
+        #expect(after.person(.made(5))?.stay == room.name(renaming))
+    }
+
     @Test func `A statement that was changed isn't taken`() throws {
         var room = StatementRoom()
         let founding = room.found()

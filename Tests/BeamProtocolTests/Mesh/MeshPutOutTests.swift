@@ -53,6 +53,22 @@ struct MeshPutOutTests {
         for index in [0, 2, 3, 5] { #expect(room.present(index) == [1, 3, 4, 6]) }
     }
 
+    /// Member 5 has let in the key of 6 before that one came to the founder's door.
+    @Test func `Who is let in at an honest door stays when another one is put out who had let it in, too`() throws {
+        var room = try family(seed: 4)
+        try room.act(4) { (mesh, now) throws(MeshRefusal) in
+            try mesh.admit(publicKey: RoomSigning.simulated(6).signing.publicKey, name: "nobody", now: now)
+        }
+        room.run(for: .seconds(1))
+        room.add(6)
+        try room.enter(5, through: 0)
+        room.run(for: .seconds(2))
+        #expect(room.members[2].mesh.membership?.person(.made(6))?.name == "member 6")
+        try room.putOut(5, alsoThoseLetIn: true, by: 0)
+        room.run(for: .seconds(2))
+        for index in [0, 1, 2, 3, 5] { #expect(room.present(index) == [1, 2, 3, 4, 6]) }
+    }
+
     @Test func `Those go with the member whom it has let in, if that is wanted`() throws {
         var room = try family(seed: 2)
         room.add(6)
