@@ -27,7 +27,7 @@ struct LinkBudget: Sendable {
 
     private static func bucket(_ perSecond: Duration, burst: Duration) -> TokenBucket {
         TokenBucket(
-            capacity: Int(microseconds(burst)), bitsPerSecond: Int(microseconds(perSecond)) * 8)
+            capacity: Int(clamping: microseconds(burst)), bitsPerSecond: Int(clamping: microseconds(perSecond)) * 8)
     }
 
     private static func microseconds(_ duration: Duration) -> Int64 { duration.inNanoseconds / 1000 * scale }
@@ -43,13 +43,13 @@ struct LinkBudget: Sendable {
         if links != self.links {
             self.links = links
             time.change(
-                capacity: Int(Self.microseconds(MeshLimits.linkTimeBurst)),
-                bitsPerSecond: Int(Self.microseconds(Self.perSecond(of: links))) * 8, now: now)
+                capacity: Int(clamping: Self.microseconds(MeshLimits.linkTimeBurst)),
+                bitsPerSecond: Int(clamping: Self.microseconds(Self.perSecond(of: links))) * 8, now: now)
         }
         let nanoseconds =
             min(max(.zero, duration), .seconds(10)).inNanoseconds + Self.perMessage + Self.perByte * Int64(bytes) + rest
         rest = nanoseconds % 1000
-        time.charge(Int(nanoseconds / 1000), now: now)
+        time.charge(Int(clamping: nanoseconds / 1000), now: now)
         messages.charge(1, now: now)
         let ends = [time.take(0, now: now), messages.take(0, now: now)].compactMap(\.self)
         guard let end = ends.max() else { return nil }
@@ -65,7 +65,7 @@ struct LinkBudget: Sendable {
     /// Charges that one. True: it is used up.
     static func charge(_ duration: Duration, bytes: Int, to bucket: inout TokenBucket, now: MediaTime) -> Bool {
         let nanoseconds = min(max(.zero, duration), .seconds(10)).inNanoseconds + perMessage + perByte * Int64(bytes)
-        bucket.charge(Int(nanoseconds / 1000), now: now)
+        bucket.charge(Int(clamping: nanoseconds / 1000), now: now)
         return bucket.take(0, now: now) != nil
     }
 }

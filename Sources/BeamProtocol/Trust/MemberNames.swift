@@ -32,9 +32,9 @@ struct MemberNames: Sendable {
             }
             guard let newValue else { return }
             names[device] = newValue
-            let group = namesakes[DeviceNames.likeness(newValue), default: []] + [device]
-            namesakes[DeviceNames.likeness(newValue)] = group
-            mark(group.count > Self.mostCompared + 1 ? [device] : group, among: group)
+            let likeness = DeviceNames.likeness(newValue)
+            namesakes[likeness, default: []].append(device)
+            mark(namesakes[likeness] ?? [])
         }
     }
 
@@ -43,18 +43,17 @@ struct MemberNames: Sendable {
     /// The name with the mark that it needs; nil: the device isn't known.
     func shown(_ device: DeviceKey) -> String? { marked[device] ?? names[device] }
 
-    private mutating func mark(_ devices: [DeviceKey], among group: [DeviceKey]? = nil) {
-        let group = group ?? devices
-        guard devices.count <= Self.mostCompared + 1 else { return }
-        for device in devices {
+    /// Marks devices whose names look alike. Beyond `mostCompared` only the last one, which has just come: the others have
+    /// marks from when they came.
+    private mutating func mark(_ group: [DeviceKey]) {
+        let isLarge = group.count > Self.mostCompared
+        for device in isLarge ? group.suffix(1) : group[...] {
             let name = names[device] ?? ""
             let bare = DeviceNames.withoutMark(name)
             marked[device] = nil
             guard group.count > 1 || bare != PeerText.name(name) else { continue }
-            // One of many has a mark from when it came.
             marked[device] = DeviceNames.marked(bare, device) { text in
-                group.count > Self.mostCompared
-                    || group.contains { $0 != device && DeviceNames.isMark(of: $0, endOf: text) }
+                isLarge || group.contains { $0 != device && DeviceNames.isMark(of: $0, endOf: text) }
             }
         }
     }
