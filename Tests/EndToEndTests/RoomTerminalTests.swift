@@ -147,7 +147,8 @@ extension EndToEnd {
             pause(seconds: 6)
             host.process.signal(SIGCONT, toGroup: false)
             for program in [host, reader] { try program.waitForWords("writes: written meanwhile") }
-            #expect(try #require(host.notes.last?.number("age")) > 5)
+            let note = try host.waitFor("note") { $0.string("text") == "written meanwhile" }
+            #expect(try #require(note.number("age")) > 5)
             // Who comes now has both in the log, and is shown neither.
             let late = try watch()
             defer { late.end() }

@@ -45,7 +45,7 @@ struct MembershipRoomTests {
         }
     }
 
-    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    @Test(arguments: 1...80 as ClosedRange<UInt64>)
     func `Whoever has the same statements comes to the same result, in any order and with any capacity`(seed: UInt64)
         throws
     {

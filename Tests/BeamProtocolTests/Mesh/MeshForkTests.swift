@@ -10,7 +10,7 @@ struct MeshForkTests {
         room.notes(index).filter { $0.hasPrefix("member \(number): ") }
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `A fork is proved to all, and nobody else is blamed or parted`(seed: UInt64) throws {
         var room = MeshSimulation(seed: seed)
         try room.makeRoom(4)

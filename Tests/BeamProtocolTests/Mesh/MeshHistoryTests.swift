@@ -26,7 +26,7 @@ struct MeshHistoryTests {
         return batch
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `Who passes on only the end of a log doesn't hide the rest`(seed: UInt64) throws {
         var room = MeshSimulation(seed: seed)
         try room.makeRoom(4)
@@ -53,7 +53,7 @@ struct MeshHistoryTests {
     }
 
     /// What is said meanwhile comes over several ways, and the liar's is the fastest.
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `A gap in what is said now is filled before anything is dropped`(seed: UInt64) throws {
         var room = MeshSimulation(seed: seed)
         try room.makeRoom(4, settling: .seconds(4))
