@@ -330,7 +330,8 @@ extension HostSession {
             if !carriesMost(ofLayerOf: index, now: now) { move(index, to: SimulcastLayer.reduced, now: now) }
             return
         }
-        senders.all[index].abandon()
+        guard senders.all[index].delivery?.dropsLatePicture() == true else { return }
+        senders.all[index].abandon(now: now)
         release(layer, hasFallenBehind: true, now: now)
         requestKeyframe(for: index, now: now)
     }

@@ -230,7 +230,7 @@ extension HostSession {
     /// Reports come again after a silence.
     private mutating func pathRecovered(_ index: Int, now: MediaTime) {
         guard senders.all[index].isOutdated(now: now) else { return }
-        senders.all[index].abandon()
+        senders.all[index].abandon(now: now)
         senders.all[index].delivery?.layerChanged()
         senders.all[index].delivery?.mtu.forgetUnproved()
         if stream.isOn { join(index, now: now) }

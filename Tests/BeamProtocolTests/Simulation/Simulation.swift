@@ -307,7 +307,8 @@ struct Simulation {
         var bytes = isKeyframe ? source.keyframeBytes : source.frameBytes
         if let rate = demand.bitRate {
             let share = isKeyframe ? source.keyframeShare : 1 / Double(source.framesPerSecond)
-            bytes = min(bytes, max(200, Int(Double(rate) / 8 * share)))
+            let least = isKeyframe ? source.leastKeyframeBytes : source.leastFrameBytes
+            bytes = min(bytes, max(least, Int(Double(rate) / 8 * share)))
         }
         let isDisposable = demand.wantsTemporalLayers && !isKeyframe && !encoders[layer].wasDisposable
         var frame = TestFrame.make(

@@ -49,6 +49,9 @@ extension Simulation {
         var encodes = Duration.milliseconds(5)
         /// The minimum size of a keyframe, in seconds of the rate that the paths carry.
         var keyframeShare = 0.25
+        /// What the encoder can't go below, however low the rate.
+        var leastFrameBytes = 200
+        var leastKeyframeBytes = 200
         /// The host may send sound; it plays some, a packet each 10 ms; it did before.
         var hasSound = false
         var playsSound = true

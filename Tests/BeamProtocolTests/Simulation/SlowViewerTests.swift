@@ -201,6 +201,26 @@ struct SlowViewerTests {
         #expect(simulation.viewers[slow].decoder.errors.isEmpty)
     }
 
+    /// Noise on a path that collapses: the smallest keyframe takes seconds, which is longer than a late picture may wait.
+    /// Dropped for the next one again and again, none would ever arrive, and what was never sent would count as lost.
+    @Test(arguments: 1...3) func picturesThatTakeSecondsArrive(seed: UInt64) {
+        var simulation = Simulation(seed: seed)
+        simulation.source = Simulation.Source(
+            framesPerSecond: 30, frameBytes: 20_000, keyframeBytes: 60_000, leastFrameBytes: 10_000,
+            leastKeyframeBytes: 60_000)
+        simulation.startHost(trust: HostTrust(own: .host, remembered: [.made(1): "slow"], code: .none))
+        let slow = simulation.join(Self.lan)
+        simulation.drive(for: .seconds(2))
+        simulation.setConditions(
+            slow, LinkConditions(delay: .milliseconds(5), bitsPerSecond: 150_000, queueBytes: 20_000))
+        simulation.drive(for: .seconds(5))
+        let begin = simulation.now
+        simulation.drive(for: .seconds(20))
+        let shown = simulation.viewers[slow].frames.count { $0.time > begin }
+        #expect(shown >= 4)
+        #expect(simulation.host?.senders.all.first?.delivery?.path.loss ?? 1 < 0.2)
+    }
+
     @Test func aLayersUseIsMeasuredOverTheLastMinute() {
         var use = LayerUse()
         #expect(use.current(now: .at(1000)) == 0 && use.peak(now: .at(1000)) == 0)

@@ -15,6 +15,10 @@ struct Delivery: Sendable {
     private var resendRate = 0
     /// When its path became silent.
     var silentSince: MediaTime?
+    /// Parts of dropped frames that were never sent, until when the viewer's reports may count them as lost.
+    private var unsent: (parts: Int, until: MediaTime)?
+    /// The path's rate when a late picture was dropped last; nil once a keyframe has left as a whole.
+    private var lateAtRate: Int?
     /// The totals in the last report.
     private var lastTotals: (expected: UInt32, missed: UInt32)?
     /// For each reported frame, how many parts the viewer had by the last report.
@@ -49,6 +53,30 @@ struct Delivery: Sendable {
         path.layerChanged()
     }
 
+    /// All that is in flight or waits is dropped as too late. The viewer takes the rest of the newest frame for lost, which
+    /// says nothing of the path.
+    mutating func abandoned(now: MediaTime) {
+        if let newest = log.newest.flatMap({ log.frame($0) }), newest.sent < newest.partCount {
+            unsent = ((unsent?.parts ?? 0) + newest.partCount - newest.sent, now + Self.unsentTime)
+        }
+        log.forgetAll()
+        retransmissions.removeAll()
+    }
+
+    /// Longer than a viewer waits for the rest of a frame.
+    private static let unsentTime = Duration.seconds(2)
+
+    /// Whether to drop a picture that takes long, for one made now. Not if the last one was dropped when the path was
+    /// hardly faster: the encoder makes none that is smaller, and nothing would arrive at all.
+    mutating func dropsLatePicture() -> Bool {
+        if let lateAtRate, path.rate > lateAtRate / 2 { return false }
+        lateAtRate = path.rate
+        return true
+    }
+
+    /// A whole keyframe has left.
+    mutating func keyframeSent() { lateAtRate = nil }
+
     /// The path carries shorter datagrams only, so what was lost tells nothing of its rate: forgets what was derived from
     /// it.
     mutating func lengthChanged() {
@@ -56,6 +84,7 @@ struct Delivery: Sendable {
         parity = ParityPlan()
         lastTotals = nil
         silentSince = nil
+        (unsent, lateAtRate) = (nil, nil)
         layerChanged()
     }
 
@@ -161,6 +190,7 @@ struct Delivery: Sendable {
                 mtu.proved(frame.size, sent: departure.time, now: now)
             }
         }
+        if let unsent, unsent.until < now { self.unsent = nil }
         count(report)
         if newest == nil, path.isSilent, let lastProbe { newest = (lastProbe, .zero) }
         if let recovery = report.recovery {
@@ -193,8 +223,10 @@ struct Delivery: Sendable {
         let expected = Int(Int32(bitPattern: report.expected &- last.expected))
         let missed = Int(Int32(bitPattern: report.missed &- last.missed))
         guard expected >= 0, abs(missed) <= Self.mostCounted, expected <= Self.mostCounted else { return }
-        self.report.expected += expected
-        self.report.lost += min(missed, expected)
+        let neverSent = min(unsent?.parts ?? 0, max(0, missed), expected)
+        if neverSent > 0 { unsent?.parts -= neverSent }
+        self.report.expected += expected - neverSent
+        self.report.lost += min(missed, expected) - neverSent
     }
 
     /// Totals that differ by more datagrams than this can't be of one report interval.

@@ -91,7 +91,7 @@ extension Sender {
             delivery?.mtu.heard(roundTrip: roundTrip, now: now)
             return false
         }
-        abandon()
+        abandon(now: now)
         freshFrom = end
         delivery?.lengthChanged()
         return true

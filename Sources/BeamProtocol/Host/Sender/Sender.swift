@@ -231,7 +231,10 @@ struct Sender: Sendable {
             range.upperBound >= end && (isParity || parityLength(of: layer[position], cut.size) == 0)
         if isOver {
             cursor.current = nil
-            hasSentPicture = hasSentPicture || layer[position].unit.isKeyframe
+            if layer[position].unit.isKeyframe {
+                hasSentPicture = true
+                delivery?.keyframeSent()
+            }
         }
         let memory = isParity ? layer[position].parity?.memory ?? [] : cut.memory
         let burst = MediaBurst(
@@ -362,10 +365,9 @@ struct Sender: Sendable {
     }
 
     /// Drops all that is in flight or waiting as too late; the next keyframe replaces it.
-    mutating func abandon() {
+    mutating func abandon(now: MediaTime) {
         cursor = Cursor()
-        delivery?.log.forgetAll()
-        delivery?.retransmissions.removeAll()
+        delivery?.abandoned(now: now)
     }
 
     /// Moves the viewer to that layer, from a keyframe on.
