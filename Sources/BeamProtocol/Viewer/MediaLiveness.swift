@@ -60,6 +60,7 @@ struct MediaLiveness: Sendable {
     /// When the first hello was sent since the last datagram.
     private var unansweredSince: MediaTime?
     private var hasTestedControl = false
+    private var testedControlAt: MediaTime?
     /// Since when the host has frames that are newer than the last one that was complete; nil while it has none.
     private var behindSince: MediaTime?
     private var frames: UInt64 = 0
@@ -88,10 +89,12 @@ struct MediaLiveness: Sendable {
         return next < .distantFuture ? next : nil
     }
 
-    /// After silence within a moving picture, a hello asks at once whether the host is still heard.
+    /// After silence within a moving picture, a hello asks at once whether the host is still heard. Datagrams that have
+    /// waited in the socket arrived long ago, one by one: they don't cause a hello each.
     private func helloDue(_ open: Open) -> MediaTime {
         guard isAnswered, isMoving, unansweredSince == nil, let lastData else { return open.nextHello }
-        return min(open.nextHello, lastData + ViewerTiming.suspiciousSilence)
+        let due = max(lastData + ViewerTiming.suspiciousSilence, open.lastHello + ViewerTiming.unansweredHelloInterval)
+        return min(open.nextHello, due)
     }
 
     /// Since when nothing arrives although something should; nil if that isn't known (version 2).
@@ -101,7 +104,8 @@ struct MediaLiveness: Sendable {
     }
 
     private var controlTestDue: MediaTime? {
-        hasTestedControl ? nil : silentSince.map { $0 + ViewerTiming.controlTest }
+        guard !hasTestedControl, let silentSince else { return nil }
+        return max(silentSince, testedControlAt ?? silentSince) + ViewerTiming.controlTest
     }
 
     private var stallReportDue: MediaTime? {
@@ -344,6 +348,7 @@ struct MediaLiveness: Sendable {
     private mutating func testControl(now: MediaTime) -> [Action] {
         guard let due = controlTestDue, due <= now else { return [] }
         hasTestedControl = true
+        testedControlAt = now
         return [.testControl]
     }
 }

@@ -177,6 +177,27 @@ struct MediaLivenessTests {
         #expect(hellos(within: 20, firstFrame: nil) <= 40, "not for ever")
     }
 
+    // MARK: After a pause of the machine
+
+    /// What has waited in the socket for 800 ms is read, each datagram with the time at which it arrived. A test and a hello
+    /// for each would be 300 messages at once, for which a host sends a viewer away.
+    @Test func oldDatagramsCauseFewTestsAndHellos() {
+        var media = MediaLiveness()
+        media.isAnswered = true
+        _ = media.start(port: 1, isNewSession: true, now: .zero)
+        _ = media.opened(localPort: 2, now: .zero)
+        _ = media.datagram(.media, now: .at(0.1))
+        var (tests, hellos) = (0, 0)
+        for step in 0..<300 {
+            _ = media.datagram(.media, now: .at(0.2 + Double(step) / 10_000))
+            let actions = media.deadlineReached(now: .at(1 + Double(step) / 1000))
+            tests += actions.count { $0 == .testControl }
+            hellos += actions.count { $0 == .hello }
+        }
+        #expect((1...2).contains(tests), "\(tests)")
+        #expect((1...3).contains(hellos), "\(hellos)")
+    }
+
     // MARK: After losses
 
     /// A version 2 viewer whose picture has stood since 0 s, while parts of frames go on arriving, at 1.5 s.
