@@ -3,7 +3,7 @@
 import time
 
 from results import number
-from scene import JOINING, JOINING_PAUSE, SETTLE, Networks, Scene, median, memory_of, shaped
+from scene import JOINING, JOINING_PAUSE, LAST, SETTLE, Networks, Scene, median, memory_of, shaped
 
 # Frames a second that every viewer of 30 is to get.
 LEAST_RATE = 29
@@ -301,7 +301,8 @@ def overload(place, say=say_nothing):
     for _ in range(place.options.reps):
         groups, within = batches("all", LEAVING, 0)
         begin, seconds = within + 2 * SETTLE, place.options.seconds
-        with Scene(place, OVERLOAD, place.options.bit_rate) as scene:
+        # The viewers would have machines of their own: the host is the one that gets what they leave.
+        with Scene(place, OVERLOAD, place.options.bit_rate, host=LAST) as scene:
             # Whoever leaves does so when it has measured. The others measure from then on.
             leaving = scene.crowd(groups, begin, seconds)
             staying = scene.crowd([f"staying:{OVERLOAD - LEAVING}:0:{within}"], begin + seconds + BACK, seconds,

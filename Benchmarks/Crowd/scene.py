@@ -91,8 +91,9 @@ def shaped(mbit):
 class Scene:
     """One host and its viewers."""
 
-    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1", source=None):
-        self.place, self.bind = place, bind
+    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1", source=None, host=FIRST):
+        """`host`: its niceness."""
+        self.place, self.bind, self.niceness = place, bind, host
         self.stack = contextlib.ExitStack()
         self.port = next(place.ports)
         self.words = [place.program, "share", *(source or place.source(size)), "-b", bit_rate, "--trusted-only",
@@ -105,7 +106,7 @@ class Scene:
 
     def __enter__(self):
         try:
-            self.host = self.start(self.words, self.place.population / "host")
+            self.host = self.start(self.words, self.place.population / "host", self.niceness)
             if not self.host.wait_for("ready"):
                 raise Trouble(f"The host doesn't start: {self.host.error_text}")
         except BaseException:

@@ -200,10 +200,10 @@ def overload(found):
     lost = max(run["lost"] / max(1, run["viewers"] * run["fps_median"] * run["seconds"]) for run in everybody)
     sheds = sorted({shed for run in runs for shed in run["sheds"]})
     return [
-        Line(f"{title}: slowest viewer, frames a second", "≥ 10", f"{lowest:.1f} (each {number(of(everybody, 'mbit'))} "
+        Line(f"{title}: slowest viewer, frames a second", "≥ 5", f"{lowest:.1f} (each {number(of(everybody, 'mbit'))} "
              f"Mbit/s, latency {number(of(everybody, 'latency'))} / {number(of(everybody, 'latency_p95'))} ms)",
-             verdict(lowest >= 10)),
-        Line(f"{title}: frames lost", "< 1 %", f"{lost:.2%}", verdict(lost < 0.01)),
+             verdict(lowest >= 5)),
+        Line(f"{title}: frames lost", "< 5 %", f"{lost:.2%}", verdict(lost < 0.05)),
         Line(f"{title}: what the host sheds", "", ", ".join(sheds) or "nothing", ""),
         Line(f"{title}: one that comes then", "a picture, or why not", "; ".join(run["newcomer"] for run in runs),
              verdict(all(run["newcomer"] != "nothing" for run in runs))),
