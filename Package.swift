@@ -180,19 +180,27 @@ let package = Package(
     ]
 )
 
-// For Scripts/fuzz alone: a program in which libFuzzer feeds the tests' own bodies, without the tests.
-if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
+// For Scripts/fuzz alone: programs that run bodies of the tests, without the tests. In one of them libFuzzer feeds them,
+// the other one plays rooms with adversaries.
+@MainActor func fuzzer(_ name: String, _ folder: String) {
     package.targets.removeAll { $0.isTest }
+    let mesh = "BeamProtocolTests/Mesh/"
     package.targets.append(
         .executableTarget(
-            name: "session-fuzzer", dependencies: ["BeamProtocol", "BeamMedia", crypto], path: "Tests",
+            name: name, dependencies: ["BeamProtocol", "BeamMedia", crypto], path: "Tests",
             sources: [
-                "SessionFuzzer", "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
+                folder, "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
                 "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",
                 "BeamProtocolTests/Fuzz/HostSessionFuzz.swift", "BeamProtocolTests/Fuzz/ViewerSessionFuzz.swift",
                 "BeamProtocolTests/Fuzz/Fuzzing.swift", "BeamProtocolTests/Fuzz/RoomFuzz.swift",
+                mesh + "MeshSimulation.swift", mesh + "Adversary",
             ],
             swiftSettings: strict))
+}
+if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
+    fuzzer("session-fuzzer", "SessionFuzzer")
+} else if Context.environment["BEAMROOM_ROOM_PLAYER"] != nil {
+    fuzzer("room-player", "RoomPlayer")
 }
 
 // For whoever changes one part: builds only the named test targets and what they need, for example with

@@ -29,6 +29,14 @@ struct MeshSimulation {
         }
     }
 
+    /// A member has closed a link.
+    struct Parting {
+        var at: MediaTime
+        var by: Int
+        var from: Int
+        var reason: MeshRefusal
+    }
+
     private struct Connection {
         var id: UInt64
         var ends: [Int]
@@ -68,6 +76,7 @@ struct MeshSimulation {
     private var blocked: Set<Pair> = []
     private var delays: [Pair: Duration] = [:]
     private(set) var messagesSent = 0
+    private(set) var partings: [Parting] = []
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
@@ -222,6 +231,26 @@ struct MeshSimulation {
         }
     }
 
+    /// Something that a liar sends one other member, if it has a link to it.
+    mutating func inject(_ message: SecureMessage, from index: Int, to other: Int) {
+        for connection in connections where Set(connection.ends) == [index, other] {
+            send(message, on: connection.id, from: index)
+        }
+    }
+
+    /// The places of those that a member has an open connection with.
+    func neighbours(_ index: Int) -> [Int] {
+        connections.filter { $0.ends.contains(index) && !$0.isDead }.flatMap { $0.ends.filter { $0 != index } }
+    }
+
+    private mutating func note(_ reason: MeshRefusal, on connection: UInt64, by index: Int) {
+        members[index].refusals.append(reason)
+        guard let ends = connections.first(where: { $0.id == connection })?.ends,
+            let other = ends.first(where: { $0 != index })
+        else { return }
+        partings.append(Parting(at: now, by: index, from: other, reason: reason))
+    }
+
     private mutating func close(_ connection: UInt64, by index: Int) {
         guard let place = connections.firstIndex(where: { $0.id == connection }) else { return }
         let link = connections.remove(at: place)
@@ -307,7 +336,7 @@ struct MeshSimulation {
                 switch output {
                 case .send(let link, let message): send(message, on: link.value, from: index)
                 case .close(let link, let reason):
-                    members[index].refusals.append(reason)
+                    note(reason, on: link.value, by: index)
                     close(link.value, by: index)
                 case .event(let event): members[index].events.append(event)
                 case .carried, .resume: break

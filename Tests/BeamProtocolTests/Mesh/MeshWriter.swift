@@ -45,14 +45,6 @@ struct MeshWriter {
 }
 
 extension MeshSimulation {
-    /// Something that a liar sends to one member only.
-    mutating func inject(_ message: SecureMessage, from index: Int, to receiver: Int) {
-        let before = tamper
-        tamper = { $1 == index && $2 != receiver ? nil : $0 }
-        inject(message, from: index)
-        tamper = before
-    }
-
     mutating func inject(_ batch: RoomMessage.Batch, from index: Int, to receiver: Int) {
         inject(.room(.batch(batch)), from: index, to: receiver)
     }
