@@ -11,15 +11,15 @@ import time
 import wire
 
 
-def client_context(identity, cache={}):
+def client_context(identity, protocol="beamroom/2", cache={}):
     """Created once for each identity: reading the two files takes longer than a handshake."""
-    key = identity.key_file if identity else None
+    key = (identity.key_file if identity else None, protocol)
     if key not in cache:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.set_alpn_protocols(["beamroom/2"])
+        context.set_alpn_protocols([protocol])
         if identity:
             context.load_cert_chain(identity.certificate_file, identity.key_file)
         cache[key] = context
@@ -40,12 +40,12 @@ class Refused(Exception):
 class Peer:
     """One control connection, for one thread at a time; datagrams may be sent by several."""
 
-    def __init__(self, address, port, identity, source=None, timeout=5):
+    def __init__(self, address, port, identity, source=None, timeout=5, protocol="beamroom/2"):
         self.address, self.source, self.identity = address, source, identity
         self.buffer = b""
         raw = connect(address, port, source, timeout)
         try:
-            self.socket = client_context(identity).wrap_socket(raw, server_hostname="BeamRoom")
+            self.socket = client_context(identity, protocol).wrap_socket(raw, server_hostname="BeamRoom")
         except (OSError, ssl.SSLError) as error:
             raw.close()
             raise Refused(f"no TLS: {error}") from error
