@@ -208,7 +208,7 @@ struct Mesh: Sendable {
 
     mutating func membershipChanged(now: MediaTime) {
         guard let membership else { return }
-        names = MemberNames(membership.everybody)
+        names.replace(with: membership.everybody)
         if !membership.belongs(own.device) { return lostPlace(membership) }
         for device in statuses.keys where !membership.belongs(device) { statuses[device] = nil }
         for link in links where link.isUp && !membership.belongs(link.device) {

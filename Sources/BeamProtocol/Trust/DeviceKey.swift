@@ -27,7 +27,17 @@ public struct DeviceKey: Hashable, Sendable {
     public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 
     /// 64 hexadecimal digits.
-    public var hex: String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+    public var hex: String {
+        String(unsafeUninitializedCapacity: bytes.count * 2) { text in
+            for (place, byte) in bytes.enumerated() {
+                text[2 * place] = Self.digits[Int(byte >> 4)]
+                text[2 * place + 1] = Self.digits[Int(byte & 15)]
+            }
+            return bytes.count * 2
+        }
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
 
     private static func value(_ digit: UInt8) -> UInt8? {
         switch digit {

@@ -38,6 +38,12 @@ struct MemberNames: Sendable {
         }
     }
 
+    /// Takes these names and no others. Only what has changed costs time.
+    mutating func replace(with names: [DeviceKey: String]) {
+        for device in self.names.keys where names[device] == nil { self[device] = nil }
+        for (device, name) in names { self[device] = name }
+    }
+
     mutating func removeAll() { self = MemberNames() }
 
     /// The name with the mark that it needs; nil: the device isn't known.

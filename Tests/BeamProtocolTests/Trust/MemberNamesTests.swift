@@ -47,6 +47,13 @@ struct MemberNamesTests {
         #expect(names.shown(device(0x56, 0x78)) == "Ben")
     }
 
+    @Test func namesAreReplacedByOthers() {
+        var names = MemberNames([device(0x12, 0x34): "Anna", device(0x56, 0x78): "Anna"])
+        names.replace(with: [device(0x56, 0x78): "Anna", device(9): "Ben"])
+        #expect(names.count == 2 && names.shown(device(0x56, 0x78)) == "Anna" && names.shown(device(9)) == "Ben")
+        #expect(names.shown(device(0x12, 0x34)) == nil && names.devices(called: "anna") == [device(0x56, 0x78)])
+    }
+
     /// As many as a log knows, all of one name: each is marked, and it doesn't take longer and longer.
     @Test func manyNamesakesAreAllDifferent() {
         var names = MemberNames()
