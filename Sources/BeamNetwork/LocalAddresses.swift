@@ -1,3 +1,4 @@
+import BeamProtocol
 import NIOCore
 import NIOPosix
 
@@ -53,6 +54,19 @@ public enum LocalAddresses {
 
     /// The same as texts, without link-local IPv6 addresses.
     public static func list() -> [String] { reachable().filter { !$0.isLinkLocalV6 }.map(\.text) }
+
+    /// The addresses at which others reach a socket that is bound to `address` (nil: to all): of those of this machine, if
+    /// it is bound to no particular one.
+    static func reached(boundTo address: String?, among all: [String] = list()) -> [String] {
+        guard let address, let ip = (try? SocketAddress(ipAddress: address, port: 0)).flatMap({ IPAddress($0) }) else {
+            return address.map { [$0] } ?? all
+        }
+        switch ip {
+        case .v4(0): return all.filter { !$0.contains(":") }
+        case .v6(high: 0, low: 0, scope: _): return all
+        default: return [address]
+        }
+    }
 
     /// Whether a numeric address is one of this machine's, loopback and link-local ones included.
     public static func isOwn(_ address: String) -> Bool {

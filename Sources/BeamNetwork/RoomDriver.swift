@@ -203,7 +203,7 @@ final class RoomDriver {
 
     private func tick() {
         let port = listener?.localAddress?.port ?? 0
-        let own = options.bindAddress.map { [$0] } ?? LocalAddresses.list()
+        let own = LocalAddresses.reached(boundTo: options.bindAddress)
         memberAddresses.interfaces = MemberAddresses.Interface.all()
         handle(
             .addresses(

@@ -112,4 +112,14 @@ struct LocalAddressTests {
             }
         }
     }
+
+    @Test func `A socket that is bound to no particular address is reached at this machine's own`() {
+        let all = ["192.0.2.7", "2001:db8::7"]
+        #expect(LocalAddresses.reached(boundTo: nil, among: all) == all)
+        #expect(LocalAddresses.reached(boundTo: "0.0.0.0", among: all) == ["192.0.2.7"])
+        for any in ["::", "::0", "0:0::0"] { #expect(LocalAddresses.reached(boundTo: any, among: all) == all) }
+        for one in ["127.0.0.1", "192.0.2.9", "::1", "fe80::1%lo"] {
+            #expect(LocalAddresses.reached(boundTo: one, among: all) == [one])
+        }
+    }
 }

@@ -4,8 +4,10 @@ import Testing
 /// A screen that can be shown through another member only.
 extension EndToEnd {
     @Suite(.needsProgram) struct RoomRelayTests {
-        /// Cleo has no connection to Anna: it tells no address at which it could be reached, and dials nobody on loopback
-        /// but whom it enters through.
+        /// At which nobody can be reached, and with which Cleo dials nobody on loopback but whom it enters through: so it has
+        /// no connection to Anna.
+        private static let nowhere = ["--bind", "239.255.0.7"]
+
         @Test func nothingIsShownThroughAnotherMemberBeforeThePersonHasAgreed() throws {
             let all = try ["Anna", "Ben", "Cleo"].map { try Member($0) }
             defer { for member in all { member.end() } }
@@ -13,7 +15,7 @@ extension EndToEnd {
             try anna.start("study", ["--share", "--accept", "all"])
             try ben.enter(through: anna, ["--accept", "all"])
             try ben.program.waitFor("first-frame")
-            try cleo.launch(["--at", ben.target, "--bind", "0.0.0.0"])
+            try cleo.launch(["--at", ben.target] + Self.nowhere)
             try cleo.program.waitFor("ready")
             try cleo.waitForPeople(here: 3)
             let asked = try cleo.program.waitFor("relay-asked")
@@ -39,7 +41,7 @@ extension EndToEnd {
             try anna.start("study", ["--share", "--accept", "all"])
             try ben.enter(through: anna, ["--accept", "all"])
             try ben.program.waitFor("first-frame")
-            try cleo.launch(["--at", ben.target, "--bind", "0.0.0.0", "--relays", "none"])
+            try cleo.launch(["--at", ben.target, "--relays", "none"] + Self.nowhere)
             try cleo.waitForPeople(here: 3)
             pause(seconds: 5)
             #expect(cleo.program.events("relay-asked").isEmpty && cleo.program.events("first-frame").isEmpty)
