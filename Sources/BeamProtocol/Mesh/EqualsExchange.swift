@@ -21,6 +21,8 @@ struct EqualsExchange: Sendable {
     var awaited: [RoomAuthor: UInt32] = [:]
     /// When something of that came last.
     var lastServed = MediaTime.distantPast
+    /// Authors whose beginnings it was asked for, to be had only once.
+    private var askedAgain: Set<RoomAuthor> = []
     /// Until when it was told to send nothing of these authors.
     private(set) var told: [RoomAuthor: MediaTime] = [:]
     /// The newest entry of each author that has come from it: what is before that needn't come again.
@@ -49,6 +51,13 @@ struct EqualsExchange: Sendable {
         guard told[author] ?? .distantPast <= now, told.count < RoomLimits.authors else { return false }
         told[author] = time
         if let last = came[author] { came[author] = min(last, number) }
+        return true
+    }
+
+    /// Whether it is asked to send what it said to have of the author from the beginning: not twice.
+    mutating func asksAgain(_ author: RoomAuthor) -> Bool {
+        guard askedAgain.insert(author).inserted else { return false }
+        came[author] = nil
         return true
     }
 

@@ -48,6 +48,12 @@ extension Mesh {
                 return violated(index, "it sent \(error)", now: now)
             }
         }
+        do throws(RoomLog.Rejection) {
+            try refill(batch, findings, verdicts, from: id, now: now)
+        } catch {
+            return violated(index, "it sent \(error)", now: now)
+        }
+        if findings.contains(where: { $0.relation == .late }), isTaken.contains(true) { startRefills(now: now) }
         note(findings, verdicts, index, now: now)
         guard let index = self.index(of: id) else { return }
         let cost = findings.reduce(0) { $0 + $1.cost }
@@ -110,7 +116,7 @@ extension Mesh {
         return rates[device, default: AuthorRate()].add(entries: entries, bytes: bytes, now: now)
     }
 
-    private mutating func forgetDropped() {
+    mutating func forgetDropped() {
         for author in log.takeDropped() {
             for index in links.indices { links[index].entries.forget(author) }
         }
@@ -242,7 +248,7 @@ extension Mesh {
 
     // MARK: What has come
 
-    private mutating func tell(_ arrivals: [RoomLog.Arrival], now: MediaTime) {
+    mutating func tell(_ arrivals: [RoomLog.Arrival], now: MediaTime) {
         var lines: [RoomLine] = []
         for arrival in arrivals {
             let isNew = arrival.number > history[arrival.author] ?? 0

@@ -95,6 +95,7 @@ struct Mesh: Sendable {
     var budgets: [DeviceKey: AuthorRate] = [:]
     var forks = ForkKeeping()
     var lateStarts: [RoomAuthor: LateStart] = [:]
+    var refills: [RoomAuthor: LogRefill] = [:]
     var catchUp = CatchUp()
     var partials = RoomPartials()
     /// What was written before this device came: its messages aren't for it.
@@ -346,7 +347,9 @@ struct Mesh: Sendable {
         ownStatus.isDirty = true
         let id = links[index].id
         updatePresence(now: now)
-        if let index = self.index(of: id) { sendCode(index, now: now) }
+        guard let index = self.index(of: id) else { return }
+        startRefills(from: index, now: now)
+        sendCode(index, now: now)
     }
 
     // MARK: Messages
@@ -453,7 +456,7 @@ struct Mesh: Sendable {
         }
         next = min(next, settleDials(now: now))
         if let time = staleness, time <= now { updatePresence(now: now) }
-        next = min(next, settleCode(now: now), settleHistory(now: now))
+        next = min(next, settleCode(now: now), settleHistory(now: now), settleRefills(now: now))
         settleQuestions(now: now)
         if membership != nil, ownStatus.due(now: now) <= now { publish(now: now) }
         dismissDisplaced(now: now)

@@ -23,6 +23,8 @@ struct AuthorLog: Sendable {
     private(set) var startDigest: [UInt8]
     /// The author's signature of everything before the first kept entry, if it was known.
     private(set) var startSignature: [UInt8]?
+    /// Numbers before the first kept one that have never been here: others didn't have them, or said so.
+    private(set) var missing: [ClosedRange<UInt32>] = []
     private var items: [Item?] = []
     private var head = 0
 
@@ -88,6 +90,8 @@ struct AuthorLog: Sendable {
     /// Drops the oldest entry, and returns it.
     mutating func dropFirst() -> Item? {
         guard count > 0, let item = items[head] else { return nil }
+        // There is no room for what was before.
+        missing = []
         startDigest = item.digest
         startSignature = item.signature
         items[head] = nil
@@ -101,11 +105,40 @@ struct AuthorLog: Sendable {
     }
 
     /// Goes on at a later number. The log has no entries.
-    mutating func skip(to number: UInt32, digest: [UInt8]) {
+    ///
+    /// - Parameter before: numbers that were missing already; at most `mostGaps` are remembered.
+    mutating func skip(to number: UInt32, digest: [UInt8], missing before: [ClosedRange<UInt32>]) {
+        let last = last
         items.removeAll()
         head = 0
+        missing = before + (last < number - 1 ? [last + 1...number - 1] : [])
         first = number
         startDigest = digest
         startSignature = nil
+        missing.removeFirst(max(0, missing.count - Self.mostGaps))
+    }
+
+    private static let mostGaps = 16
+
+    /// The same entries after others that come before them, at new positions from `position` on: a log of its own.
+    func preceded(
+        by entries: [StoredEntry], from digest: [UInt8], signatures: [UInt32: [UInt8]], serial: UInt64, position: Int,
+        age: Duration, in scope: LogScope
+    ) -> AuthorLog {
+        var log = AuthorLog(author: author, serial: serial, publicKey: publicKey, scope: scope)
+        let start = first - UInt32(entries.count)
+        log.skip(to: start, digest: digest, missing: [])
+        log.missing = missing.compactMap { $0.lowerBound < start ? $0.lowerBound...min($0.upperBound, start - 1) : nil }
+        for content in entries {
+            var time = age
+            if case .whole(let entry) = content { time = min(entry.time, age) }
+            log.append(content, position: position + log.count, time: time)
+            if let signature = signatures[log.last] { log.signLast(signature) }
+        }
+        for case let item? in items[head...] {
+            log.append(item.content, position: position + log.count, time: item.time)
+            if let signature = item.signature ?? signatures[log.last] { log.signLast(signature) }
+        }
+        return log
     }
 }

@@ -65,8 +65,9 @@ extension RoomLog {
     /// Others have dropped what was before `number`: the log goes on there, if nothing newer is known.
     mutating func skip(_ index: Int, to number: UInt32, digest: [UInt8]) {
         guard number > authors[index].last &+ 1 else { return }
+        let missing = authors[index].missing
         while authors[index].count > 0 { dropFirst(of: index) }
-        authors[index].skip(to: number, digest: digest)
+        authors[index].skip(to: number, digest: digest, missing: missing)
     }
 
     mutating func indexOrNew(_ author: RoomAuthor, publicKey: [UInt8], age: Duration) -> Int? {

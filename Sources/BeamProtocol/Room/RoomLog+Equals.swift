@@ -76,6 +76,36 @@ extension RoomLog {
         return numbers.upperBound <= log.last ? .known : .follows
     }
 
+    /// Puts entries before the first kept one that follow from what they begin with. Returns those that were missing; none
+    /// if they don't fit: then the author has forked its log, which comes out where both go on.
+    mutating func prepend(_ refill: LogRefill, to author: RoomAuthor, age: Duration) -> [Arrival] {
+        guard let index = indices[author], authors[index].first == refill.numbers.upperBound,
+            authors[index].startDigest == refill.digest
+        else { return [] }
+        let before = authors[index]
+        authors[index] = before.preceded(
+            by: refill.entries, from: refill.startDigest, signatures: refill.signatures, serial: nextSerial,
+            position: end, age: age, in: scope)
+        nextSerial += 1
+        let log = authors[index]
+        for number in log.first...log.last {
+            order.append(
+                Place(
+                    position: end, author: index, serial: log.serial, number: number,
+                    endsBlock: log[number]?.signature != nil))
+            end += 1
+        }
+        for entry in refill.entries { count(entry, of: author.device, 1) }
+        let arrivals = (log.first..<before.first).compactMap { number -> Arrival? in
+            guard before.missing.contains(where: { $0.contains(number) }),
+                case .whole(let entry)? = log[number]?.content
+            else { return nil }
+            return Arrival(author: author, number: number, entry: entry)
+        }
+        trim()
+        return arrivals
+    }
+
     /// The author of the section has signed what is sent.
     func isSigned(_ section: RoomMessage.Batch.Section, _ finding: Finding) -> Bool {
         let number = finding.numbers.upperBound

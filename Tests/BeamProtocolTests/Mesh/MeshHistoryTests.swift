@@ -96,6 +96,47 @@ struct MeshHistoryTests {
         #expect(room.violators(newcomer).isEmpty)
     }
 
+    /// The newcomer meets only the liar, for so long that it believes it; then somebody comes who has everything.
+    @Test(arguments: [true, false])
+    func `What was hidden is asked for again when somebody comes who has it`(isLate: Bool) throws {
+        var room = MeshSimulation(seed: 11)
+        try room.makeRoom(3)
+        for number in 0..<90 {
+            room.say(.note("\(number)"), by: number % 2)
+            room.run(for: .milliseconds(10))
+        }
+        let newcomer = room.add(5)
+        for index in 0..<2 { room.block(index, newcomer) }
+        // Either from the beginning on, or of what is said now.
+        let hide: @Sendable (SecureMessage, Int, Int) -> SecureMessage? = { message, from, to in
+            guard from == 2, to == newcomer, case .room(.batch(let batch)) = message else { return message }
+            return .room(.batch(self.cut(batch)))
+        }
+        if !isLate { room.tamper = hide }
+        try room.enter(newcomer, through: 2)
+        room.run(for: .seconds(3))
+        room.tamper = hide
+        for number in 90..<110 { room.say(.note("\(number)"), by: number % 2) }
+        room.run(for: .seconds(10))
+        #expect(room.notes(newcomer).contains("member 1: 108"))
+        #expect(room.notes(newcomer).count < 110)
+        room.heal()
+        room.run(for: .seconds(20))
+        for author in 0..<2 {
+            let notes = room.notes(newcomer).filter { $0.hasPrefix("member \(author + 1): ") }
+            #expect(Set(notes) == Set((0..<55).map { "member \(author + 1): \($0 * 2 + author)" }))
+            #expect(notes.count == 55)
+        }
+        // It has them as everybody else, and passes them on.
+        #expect(room.logs(newcomer) == room.logs(0))
+        for index in 0..<2 { room.kill(index) }
+        let last = room.add(6)
+        try room.enter(last, through: newcomer)
+        room.run(for: .seconds(10))
+        #expect(room.notes(last).count == 110)
+        for index in [2, newcomer, last] { #expect(room.violators(index).isEmpty) }
+    }
+
     @Test func `A member that says to have what nobody has holds nobody up for long`() throws {
         var room = MeshSimulation(seed: 3)
         room.lossOneIn = 0
