@@ -23,6 +23,21 @@ def message(kind, items):
     return bytes([kind, len(items)]) + b"".join(items)
 
 
+def statement_id(room_id, author, fields):
+    return room.sha(b"BeamRoom 2 member, second form\0" + room_id + author + fields)[:16]
+
+
+def read_statements(words, place):
+    """The authors and fields of a message's statements."""
+    count, found = words[place], []
+    place += 1
+    for _ in range(count):
+        author, length = words[place:place + 65], struct.unpack(">H", words[place + 129:place + 131])[0]
+        found.append((author, words[place + 131:place + 131 + length]))
+        place += 131 + length
+    return found
+
+
 class Key:
     """A device's key: its own log, statements and statuses in one room."""
 
@@ -41,15 +56,19 @@ class Key:
     def admitted(self, stay, point, name):
         return self.statement(5, stay, point + bytes([len(name)]) + name)
 
+    def admission_id(self, stay, point, name, milliseconds=1):
+        fields = b"\5" + stay + struct.pack(">Q", milliseconds) + point + bytes([len(name)]) + name
+        return statement_id(self.room, self.author.point, fields)
+
     def put_out(self, stay, stays):
         return self.statement(6, stay, bytes([len(stays)]) + b"".join(one + b"\0" for one in stays))
 
-    def status(self, links=(), addresses=()):
+    def status(self, links=(), addresses=(), name=b""):
         self.counter += 1
         fields = struct.pack(">QQB", self.author.run, self.counter, 0) + self.author.point + bytes([len(addresses)])
         for address, port in addresses:
             fields += b"\4" + bytes(int(part) for part in address.split(".")) + struct.pack(">H", port)
-        fields += bytes([len(links)]) + b"".join(links) + b"\0"
+        fields += bytes([len(links)]) + b"".join(links) + b"\0" + bytes([len(name)]) + name
         return signed_fields(self.author, b"BeamRoom 2 status", self.room, fields)
 
 
@@ -91,6 +110,8 @@ class Member:
     def __init__(self, identity, port, address="127.0.0.1"):
         self.peer = Peer(address, port, identity, protocol="beamroom-room/2")
         self.lock, self.is_over, self.trouble = threading.Lock(), threading.Event(), None
+        # What was heard: batches of entries, and statements.
+        self.batches, self.told = [], []
         greeting = self.peer.wait_for(GREETING, PAUSED)
         if greeting is None or greeting[0] == PAUSED:
             raise Refused("no greeting")
@@ -105,14 +126,18 @@ class Member:
 
     def stay(self, point):
         """Of the device with that public key: the ID of the statement that has let it in."""
-        place = 1
-        for _ in range(self.statements[0]):
-            author, length = self.statements[place:place + 65], struct.unpack(">H", self.statements[place + 129:place + 131])[0]
-            fields = self.statements[place + 131:place + 131 + length]
+        for author, fields in read_statements(self.statements, 0):
             if fields[0] == 5 and fields[25:90] == point:
-                return room.sha(b"BeamRoom 2 member, second form\0" + self.room + author + fields)[:16]
-            place += 131 + length
+                return statement_id(self.room, author, fields)
         return FOUNDER
+
+    def newest_point(self):
+        """The public key of whom somebody has let in last, since this link began."""
+        for message in reversed(self.told):
+            for _, fields in reversed(read_statements(message, 1)):
+                if fields[0] == 5:
+                    return fields[25:90]
+        raise Refused("nobody was let in")
 
     def send(self, words):
         with self.lock:
@@ -128,7 +153,10 @@ class Member:
                 got = self.peer.read(0.1)
                 if got and got[0] == room.ENTRIES:
                     came += 1
+                    self.batches.append(got)
                     self.send(struct.pack(">BI", room.ACKNOWLEDGED, came))
+                if got and got[0] == STATEMENTS:
+                    self.told.append(got)
         except (Refused, OSError) as error:
             self.trouble = error
 

@@ -30,6 +30,8 @@ struct MemberStatus: Hashable, Sendable {
     var links: [DeviceKey]
     /// The newest entry that it has of those who have sent messages lately.
     var received: [RoomAuthor: UInt32]
+    /// What it calls itself; empty: it doesn't say. It counts before the names under which others have let it in.
+    var name = ""
     var signature: [UInt8] = []
 
     static let sealingKeyLength = 65
@@ -64,6 +66,8 @@ struct MemberStatus: Hashable, Sendable {
             bytes.append(bigEndian: author.run)
             bytes.append(bigEndian: number)
         }
+        bytes.append(UInt8(clamping: name.utf8.count))
+        bytes += name.utf8
         return bytes
     }
 
@@ -83,7 +87,7 @@ struct MemberStatus: Hashable, Sendable {
         guard let run: UInt64 = fields.integer(), let counter: UInt64 = fields.integer(),
             let flags: UInt8 = fields.integer(), let sealingKey = fields.bytes(Self.sealingKeyLength),
             let addresses = Self.addresses(&fields), let links = Self.links(&fields),
-            let received = Self.received(&fields), fields.rest.isEmpty
+            let received = Self.received(&fields), let name = Self.name(&fields), fields.rest.isEmpty
         else { return nil }
         publicKey = signed.publicKey
         signature = signed.signature
@@ -94,6 +98,15 @@ struct MemberStatus: Hashable, Sendable {
         self.addresses = addresses
         self.links = links
         self.received = received
+        self.name = name
+    }
+
+    /// Cleaned and cut as it is shown, or empty; nil if the bytes aren't that.
+    private static func name(_ reader: inout BigEndianReader) -> String? {
+        guard let text = reader.counted(by: UInt8.self).flatMap({ String(validating: $0, as: UTF8.self) }),
+            text.isEmpty || text == PeerText.name(text)
+        else { return nil }
+        return text
     }
 
     private static func addresses(_ reader: inout BigEndianReader) -> [NetworkAddress]? {
@@ -144,7 +157,7 @@ struct MemberStatus: Hashable, Sendable {
 extension MemberStatus {
     init(
         run: UInt64, counter: UInt64, flags: Flags, sealingKey: [UInt8], addresses: [NetworkAddress],
-        links: [DeviceKey], received: [RoomAuthor: UInt32], room: [UInt8], signing: RoomSigning
+        links: [DeviceKey], received: [RoomAuthor: UInt32], name: String = "", room: [UInt8], signing: RoomSigning
     ) {
         publicKey = signing.publicKey
         self.run = run
@@ -154,6 +167,7 @@ extension MemberStatus {
         self.addresses = addresses
         self.links = links
         self.received = received
+        self.name = name
         signature = signing.sign(signed(room: room))
     }
 }

@@ -77,10 +77,10 @@ struct Membership: Sendable {
 
     func belongs(_ device: DeviceKey) -> Bool { person(device) != nil }
 
-    /// Whether `author` was there before `device`.
-    func mayPutOut(_ device: DeviceKey, by author: DeviceKey) -> Bool {
-        guard let one = person(author), let other = person(device) else { return false }
-        return one.rank < other.rank
+    /// Whether what is said in this stay can end all stays of `device`.
+    func mayPutOut(_ device: DeviceKey, in stay: ID) -> Bool {
+        guard let place = tree.place(of: stay), over[stay] == nil else { return false }
+        return openStays(of: device).allSatisfy { tree.place(of: $0) ?? 0 > place }
     }
 
     /// Up to which number each run of a device's log was known to who put the device out. If several have, the least
@@ -92,14 +92,37 @@ struct Membership: Sendable {
         }
     }
 
-    /// Whether `author`, or a member that was there before, has let the device in, so that it doesn't belong to the room
-    /// only by the word of who came later.
-    func isVouchedFor(_ device: DeviceKey, byOrBefore author: DeviceKey) -> Bool {
-        guard let stay = person(device)?.stay, let parent = tree.stay(stay)?.parent,
-            let inviter = tree.stay(parent)?.device
-        else { return false }
-        return inviter == author || mayPutOut(author, by: inviter)
+    /// Whether the device has been let in by what was said in this stay.
+    func hasLetIn(_ device: DeviceKey, in stay: ID?) -> Bool {
+        openStays(of: device).contains { $0 != .founder && tree.stay($0)?.parent == stay }
     }
+
+    // MARK: In which stay a device speaks
+
+    /// The stay `before`, or if that is over the one that counts.
+    func stay(of device: DeviceKey, before: ID?) -> ID? {
+        if let before, over[before] == nil, tree.stay(before)?.device == device { return before }
+        return person(device)?.stay
+    }
+
+    /// That which `host` has begun; nil: it hasn't begun one.
+    func stay(of device: DeviceKey, begunBy host: DeviceKey) -> ID? {
+        openStays(of: device).first { stay in
+            tree.stay(stay).flatMap { tree.stay($0.parent) }?.device == host
+        }
+    }
+
+    /// That in which it has said something last, and which isn't over; nil: there is none.
+    func lastSpoken(by device: DeviceKey) -> ID? {
+        let open = openStays(of: device)
+        return statements.filter { open.contains($0.stay) }.max { $0.milliseconds < $1.milliseconds }?.stay
+    }
+
+    // MARK: Places
+
+    /// The devices in the order in which there is a place for them: first whom the founder has let in, with a turn for each
+    /// of them and those behind it. Who lets in many fills only what the others leave, whatever times it tells.
+    func inTurn(_ devices: [DeviceKey]) -> [DeviceKey] { tree.inTurn(Set(devices), over) }
 
     // MARK: Adding
 

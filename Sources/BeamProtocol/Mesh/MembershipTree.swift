@@ -64,6 +64,7 @@ struct MembershipTree: Sendable {
     func contains(_ statement: MembershipStatement) -> Bool { ids.contains(statement.id(room: room)) }
     func stay(_ id: ID) -> Stay? { places[id].map { stays[$0] } }
     func stays(of device: DeviceKey) -> [Stay] { stays.filter { $0.device == device } }
+    func place(of stay: ID) -> Int? { places[stay] }
 
     /// Includes statements that may have room; `order` decides. Returns false if there are none but known ones.
     mutating func include(_ statements: [MembershipStatement], _ signing: RoomSigning) -> Bool {
@@ -181,6 +182,25 @@ struct MembershipTree: Sendable {
             best[stay.device] = (parent, stay.id)
         }
         return best.mapValues(\.id)
+    }
+
+    /// The devices in their turns: each stay's part of the tree begins with its own device, then come those whom it has let
+    /// in, one of each part in turn, the parts in the order of stays. Who has several stays takes the first of its turns.
+    func inTurn(_ devices: Set<DeviceKey>, _ over: [ID: End]) -> [DeviceKey] {
+        let open = stays.filter { over[$0.id] == nil }
+        let children = Dictionary(grouping: open.filter { $0.id != .founder }, by: \.parent)
+        var parts: [ID: [DeviceKey]] = [:]
+        // Whom somebody has let in comes after it.
+        for stay in open.reversed() {
+            var part = devices.contains(stay.device) ? [stay.device] : []
+            let below = (children[stay.id] ?? []).compactMap { parts.removeValue(forKey: $0.id) }
+            for turn in 0..<(below.map(\.count).max() ?? 0) {
+                part += below.compactMap { turn < $0.count ? $0[turn] : nil }
+            }
+            if !part.isEmpty { parts[stay.id] = part }
+        }
+        var found: Set<DeviceKey> = []
+        return (parts[.founder] ?? []).filter { found.insert($0).inserted }
     }
 
     /// The stays, and all that were begun in them, and so on.

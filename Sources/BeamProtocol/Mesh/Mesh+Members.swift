@@ -14,7 +14,7 @@ extension Mesh {
     /// the room whom the member has let in, unless `alsoThoseLetIn`, and that those don't whom it has put out.
     mutating func putOut(_ device: DeviceKey, alsoThoseLetIn: Bool = false, now: MediaTime) throws(MeshRefusal) {
         guard let membership, membership.belongs(device), !isEnded else { throw .noRoom }
-        guard membership.mayPutOut(device, by: own.device) else { throw .wasHereBefore }
+        guard let stay, membership.mayPutOut(device, in: stay) else { throw .wasHereBefore }
         let letIn = membership.letIn(by: device)
         // Those go with their tree, by name only if others will need to know how far their logs count.
         let named = letIn.map(\.device).filter { device in log.authors.contains { $0.author.device == device } }
@@ -65,7 +65,7 @@ extension Mesh {
         _ contents: [MembershipStatement.Content],
         takingOver: [(MembershipStatement.Content, Membership.ID)] = [], now: MediaTime
     ) -> Bool {
-        guard var next = membership, let stay = next.person(own.device)?.stay else { return false }
+        guard var next = membership, let stay else { return false }
         var said: [MembershipStatement] = []
         for content in contents {
             guard let statement = say(content, stay: stay, in: &next, now: now) else {
@@ -140,8 +140,8 @@ extension Mesh {
     /// again for those whom it had let in itself, as far as that member didn't know of them: in the same message that
     /// tells them, so that they don't hear for a moment that they are out. Returns what it has said.
     private func renewed(_ membership: inout Membership, now: MediaTime) -> [MembershipStatement] {
-        guard let before = self.membership?.person(own.device)?.stay,
-            let stay = membership.person(own.device)?.stay, before != stay, !isEnded
+        guard let before = self.stay, let stay = membership.stay(of: own.device, before: before), before != stay,
+            !isEnded
         else { return [] }
         return membership.lost(by: own.device).prefix(Self.mostTakenOver).compactMap { lost in
             say(

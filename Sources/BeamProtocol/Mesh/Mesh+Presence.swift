@@ -58,8 +58,8 @@ extension Mesh {
             run: own.run, counter: ownStatus.counter, flags: ownStatus.flags,
             sealingKey: configuration.sealing.publicKey,
             addresses: addresses,
-            links: Array(up.prefix(MeshLimits.statusLinks)), received: received, room: membership.room,
-            signing: configuration.signing)
+            links: Array(up.prefix(MeshLimits.statusLinks)), received: received,
+            name: PeerText.name(configuration.name), room: membership.room, signing: configuration.signing)
         updatePresence(now: now)
     }
 
@@ -82,6 +82,7 @@ extension Mesh {
             let addresses = statuses[device]?.addresses
             statuses[device] = status
             statusTimes[device] = now
+            if !status.name.isEmpty { call(device, status.name) }
             hasChanged = true
             if addresses != status.addresses {
                 changedKeepsake()
@@ -116,16 +117,20 @@ extension Mesh {
             graph[device] = Set(status.links)
         }
         graph[own.device] = Set(links.filter(\.isUp).map(\.device))
-        hops = MeshGraph(graph).hops(from: own.device).filter { membership.belongs($0.key) }
+        let belong = Set(membership.people.map(\.device))
+        hops = MeshGraph(graph).hops(from: own.device).filter { belong.contains($0.key) }
         let before = present
         present = membership.people.filter { hops[$0.device] != nil }
         staleness = present.compactMap { statusTimes[$0.device] }.min().map { $0 + MeshLimits.statusLifetime }
         peopleChanged()
-        if let place = present.firstIndex(where: { $0.device == own.device }), place >= MeshLimits.members {
+        displaced = []
+        if present.count > MeshLimits.members {
+            displaced = Set(membership.inTurn(present.map(\.device)).dropFirst(MeshLimits.members))
+        }
+        if displaced.contains(own.device) {
             outputs.append(.event(.full))
             return leave(now: now)
         }
-        displaced = Set(present.dropFirst(MeshLimits.members).map(\.device))
         for person in before where hops[person.device] == nil { report(messages.left(person.device)) }
         var authors: Set<RoomAuthor> = [own]
         for person in present {

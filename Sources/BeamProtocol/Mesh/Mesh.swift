@@ -63,6 +63,11 @@ struct Mesh: Sendable {
     var membership: Membership?
     /// Of everybody who has been a member.
     private(set) var names = MemberNames()
+    /// What they call themselves.
+    private var saidNames: [DeviceKey: String] = [:]
+    /// In which this device says what it says of the membership: that by which it has come here, as long as that isn't
+    /// over. Others may have let it in, too, and could take along what is said there.
+    private(set) var stay: Membership.ID?
     var log: RoomLog
     /// Of this device's log.
     let own: RoomAuthor
@@ -176,6 +181,7 @@ struct Mesh: Sendable {
         var membership = Membership(room: room, signing: configuration.signing)
         _ = try? membership.add(statements)
         guard membership.belongs(own.device) else { return }
+        stay = membership.lastSpoken(by: own.device)
         began = now - age
         codes.usesOwn = true
         begin(membership, now: now)
@@ -183,6 +189,7 @@ struct Mesh: Sendable {
 
     private mutating func begin(_ membership: Membership, isNew: Bool = false, now: MediaTime) {
         self.membership = membership
+        saidNames[own.device] = PeerText.name(configuration.name)
         log = RoomLog(room: membership.room, signing: configuration.signing)
         log.presentAuthors = [own]
         outputs.append(.event(.entered(room: membership.roomName)))
@@ -200,8 +207,8 @@ struct Mesh: Sendable {
         guard present.count < MeshLimits.members || present.contains(where: { $0.device == device }) else {
             throw .full
         }
-        // Who belongs to the room only by the word of a later member would go with that one.
-        guard !membership.isVouchedFor(device, byOrBefore: own.device) else { return }
+        // Who belongs to the room only by another's word would go with that one.
+        guard !membership.hasLetIn(device, in: stay) else { return }
         let isSaid = speak([.admitted(publicKey: publicKey, name: PeerText.name(name))], now: now)
         guard isSaid || membership.belongs(device) else { throw .tooManyChanges }
         for index in links.indices where links[index].device == device { greet(index, now: now) }
@@ -209,7 +216,9 @@ struct Mesh: Sendable {
 
     mutating func membershipChanged(now: MediaTime) {
         guard let membership else { return }
-        names.replace(with: membership.everybody)
+        saidNames = saidNames.filter { membership.everybody[$0.key] != nil }
+        names.replace(with: membership.everybody.merging(saidNames) { $1 })
+        stay = membership.stay(of: own.device, before: stay)
         if !membership.belongs(own.device) { return lostPlace(membership) }
         for device in statuses.keys where !membership.belongs(device) { statuses[device] = nil }
         for link in links where link.isUp && !membership.belongs(link.device) {
@@ -226,6 +235,13 @@ struct Mesh: Sendable {
         keepsakes += 1
         updatePresence(now: now)
         codeMembershipChanged(now: now)
+    }
+
+    /// A member says what it is called.
+    mutating func call(_ device: DeviceKey, _ name: String) {
+        guard saidNames[device] != name else { return }
+        saidNames[device] = name
+        names[device] = name
     }
 
     // MARK: The end
@@ -437,6 +453,7 @@ struct Mesh: Sendable {
         }
         began = now - .milliseconds(Int64(clamping: min(greeting.age, Self.longestAge)))
         history = greeting.has.mapValues(\.last)
+        stay = membership.stay(of: own.device, begunBy: links[index].device)
         entrance = nil
         begin(membership, now: now)
         return true
@@ -488,8 +505,7 @@ struct Mesh: Sendable {
 
     private mutating func report(putOut device: DeviceKey) {
         guard let membership, !membership.belongs(device), let author = membership.putOut[device] else { return }
-        let name = membership.person(author)?.name ?? membership.everybody[author] ?? author.description
-        outputs.append(.event(.memberPutOut(device, by: author, name: name)))
+        outputs.append(.event(.memberPutOut(device, by: author, name: name(of: author))))
     }
 
     mutating func peopleChanged() { mayHaveChanged = true }

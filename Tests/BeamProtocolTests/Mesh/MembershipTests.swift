@@ -39,8 +39,9 @@ struct MembershipTests {
             #expect(membership.people.map(\.name) == ["one", "member 2", "member 3", "member 4", "member 5"])
             #expect(membership.person(.made(5))?.stay == room.name(five))
             #expect(membership.everybody[.made(5)] == "member 5")
-            #expect(membership.isVouchedFor(.made(5), byOrBefore: .made(3)))
-            #expect(!membership.isVouchedFor(.made(5), byOrBefore: .made(1)))
+            #expect(
+                membership.hasLetIn(.made(5), in: room.name(two)) && membership.hasLetIn(.made(5), in: room.name(four)))
+            #expect(!membership.hasLetIn(.made(5), in: .founder))
         }
         // When who has let it in is out, the other word counts.
         let after = try room.gathered(all + [room.putOut([two])])

@@ -124,12 +124,12 @@ struct MeshSimulation {
         settle()
     }
 
-    /// A room with so many members, each let in by one that was chosen at random.
-    mutating func makeRoom(_ count: Int, settling: Duration = .seconds(2)) throws {
+    /// A room with so many members, each let in by one that was chosen at random, or by the founder.
+    mutating func makeRoom(_ count: Int, byFounder: Bool = false, settling: Duration = .seconds(2)) throws {
         for number in 0..<count { add(UInt8(number + 1)) }
         found(0)
         for index in 1..<count {
-            let members = (0..<index).filter { self.members[$0].mesh.membership != nil }
+            let members = byFounder ? [0] : (0..<index).filter { self.members[$0].mesh.membership != nil }
             try enter(index, through: members[Int(random.next(upperBound: UInt64(members.count)))])
             run(for: .milliseconds(Int64(random.next(upperBound: 300 as UInt64))))
         }

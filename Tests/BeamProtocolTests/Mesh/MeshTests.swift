@@ -218,7 +218,7 @@ struct MeshTests {
 
     @Test func `Of more than eight that come together after a split the last ones leave`() throws {
         var room = MeshSimulation(seed: 11)
-        try room.makeRoom(6)
+        try room.makeRoom(6, byFounder: true)
         room.split(at: 3)
         room.run(for: .seconds(5))
         for number in 7...9 {

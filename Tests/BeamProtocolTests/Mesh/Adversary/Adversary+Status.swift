@@ -22,7 +22,9 @@ extension Adversary {
         let status = MemberStatus(
             run: run, counter: counter ?? self.counter, flags: flags,
             sealingKey: [UInt8](repeating: number, count: MemberStatus.sealingKeyLength), addresses: addresses,
-            links: links, received: received, room: room.room(index), signing: RoomSigning.simulated(number).signing)
+            links: links, received: received,
+            name: one(of: ["", "member 1", "mеmber 2", "ghost"]) ?? "", room: room.room(index),
+            signing: RoomSigning.simulated(number).signing)
         tell(.mesh(.statuses([status])), in: &room)
     }
 

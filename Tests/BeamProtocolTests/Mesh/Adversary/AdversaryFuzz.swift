@@ -84,15 +84,27 @@ private struct AdversaryFuzz {
         return nil
     }
 
+    /// Of each author; whatever it is called.
+    private func notes(_ index: Int) -> [DeviceKey: [String]] {
+        var notes: [DeviceKey: [String]] = [:]
+        for case .lines(let lines) in room.members[index].events {
+            for line in lines {
+                guard case .note(let text) = line.content, text.hasPrefix("note ") else { continue }
+                notes[line.author, default: []].append(text)
+            }
+        }
+        return notes
+    }
+
     private func disagreement() -> String? {
-        let expected = (0..<steps).map { "member \($0 % 3 + 1): note \($0)" }
         for index in honest {
             if room.present(index) != [1, 2, 3] { return "member \(index + 1) sees \(room.present(index)) here" }
-            let notes = room.notes(index).filter { $0.contains(": note ") }
+            let notes = notes(index)
             for author in 1...3 {
-                let own = { (notes: [String]) in notes.filter { $0.hasPrefix("member \(author):") } }
-                if own(notes) != own(expected) {
-                    return "member \(index + 1) has \(own(notes).count) of \(own(expected).count) notes of \(author)"
+                let expected = (0..<steps).filter { $0 % 3 + 1 == author }.map { "note \($0)" }
+                let own = notes[.made(UInt8(author))] ?? []
+                if own != expected {
+                    return "member \(index + 1) has \(own.count) of \(expected.count) notes of \(author)"
                 }
             }
         }

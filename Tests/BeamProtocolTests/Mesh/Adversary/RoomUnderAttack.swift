@@ -175,8 +175,8 @@ struct RoomUnderAttack {
 
     private mutating func putOut() {
         let numbers = Set(room.members.indices.filter { isHonest($0) }.map { DeviceKey.made(UInt8($0 + 1)) })
-        let people = room.members[0].mesh.membership?.people ?? []
-        for adversary in adversaries where people.contains(where: { $0.device == .made(adversary.number) }) {
+        // One may have been let in by another, or put out by it.
+        for adversary in adversaries where room.members[0].mesh.membership?.belongs(.made(adversary.number)) == true {
             putOut(.made(adversary.number))
         }
         // Whoever they have let in besides.
@@ -206,7 +206,7 @@ struct RoomUnderAttack {
                 faults.append("\(name) sees \(room.present(index).sorted()) here, not \(here.sorted())")
             }
             for other in honest {
-                let shown = room.members[index].mesh.membership?.everybody[.made(UInt8(other + 1))]
+                let shown = room.members[index].mesh.names[.made(UInt8(other + 1))]
                 if shown != "member \(other + 1)" {
                     faults.append("\(name) calls member \(other + 1) \(shown ?? "nothing")")
                 }
