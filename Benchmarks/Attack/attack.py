@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "Sources/beamroom/beamroom.docc/Attacks.md"
 BEGIN = "<!-- results: written by Scripts/attack --page -->"
 END = "<!-- end of results -->"
-MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "members", "equals")
+MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "members", "equals", "equalswords")
 # IPv6 addresses of attackers, of two prefixes, on the private network's loopback.
 ADDRESSES = ["fd77:1::1/64", *(f"fd77:2::{number:x}/64" for number in range(1, 65)), "fd77:3::1/64"]
 

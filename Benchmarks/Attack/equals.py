@@ -41,13 +41,17 @@ class Room:
     def port(self, name):
         return self.programs[name][1]
 
-    def start(self, name, *words):
+    def launch(self, name, *words, state=None):
         port = free_port()
         program = Program(
             [self.lab.program, "room", *words, "--json", "--no-discovery", "--no-window", "--bind", "127.0.0.1",
              "--port", str(port), "--media-port", str(free_port()), "--name", name, "--accept", "all", "--audio", "off",
-             "--time-limit", "120"], self.lab.state(), stdin=subprocess.PIPE)
+             "--time-limit", "300"], state or self.lab.state(), stdin=subprocess.PIPE)
         self.programs[name] = (program, port)
+        return program
+
+    def start(self, name, *words):
+        program = self.launch(name, *words)
         if not program.wait_for("ready", 20):
             raise RuntimeError(f"{name} doesn't start: {program.error_text}")
         return program
@@ -113,6 +117,7 @@ class OnRoom(Attack):
             program = scene.programs[name][0]
             if program.fate:
                 row.came = "down"
+                row.words += f"; {name} ended with {program.fate}: {program.error_text[-300:]!r}"
                 return
             scene.say(name, note=f"still here, {name}")
             if not other.wait(lambda: any(e.get("text") == f"still here, {name}" for e in other.named("note")), 8):
