@@ -47,7 +47,7 @@ let package = Package(
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
-                "CErrorStream",
+                "BeamVersion", "CErrorStream",
                 "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -61,6 +61,10 @@ let package = Package(
 
         // Runs host and viewer as processes, and tells how well they did.
         library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
+
+        // The version, and the commit that the program is built from.
+        .target(name: "BeamVersion", swiftSettings: strict, plugins: ["CommitPlugin"]),
+        .plugin(name: "CommitPlugin", capability: .buildTool()),
 
         // Adapters: each meets one part of the world, and none imports another.
         library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CErrorStream"),
@@ -175,7 +179,9 @@ let package = Package(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamProtocol",
             "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
-        test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia", "CErrorStream"),
+        test(
+            "BeamroomTests", "beamroom", "BeamVersion", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia",
+            "CErrorStream"),
         test("EndToEndTests", "BeamMedia", "CXCB"),
     ]
 )

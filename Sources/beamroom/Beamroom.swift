@@ -1,5 +1,6 @@
 import ArgumentParser
 import BeamTrust
+import BeamVersion
 import Glibc
 
 /// `beamroom`: the command line.
@@ -12,7 +13,7 @@ struct Beamroom: ParsableCommand {
             On the machine that shares its screen:   beamroom share
             On the machine that watches:             beamroom watch
             """,
-        version: "0.1.0",
+        version: BeamVersion.line,
         subcommands: [
             Share.self, Watch.self, Room.self, Hosts.self, Devices.self, Measure.self, PatternCommand.self,
         ])

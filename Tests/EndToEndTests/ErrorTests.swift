@@ -20,12 +20,20 @@ extension EndToEnd {
             #expect(words.contains("Usage") || words.contains("--help") || words.contains("Error"))
         }
 
-        @Test func helpAndVersionAreNoErrors() throws {
-            for arguments in [["--help"], ["share", "-h"], ["watch", "--help"], ["hosts", "--help"], ["--version"]] {
+        @Test func helpIsNoError() throws {
+            for arguments in [["--help"], ["share", "-h"], ["watch", "--help"], ["hosts", "--help"]] {
                 let (ending, output, _) = try Program.run(arguments)
                 #expect(ending == .exited(0))
                 #expect(!output.isEmpty)
             }
+        }
+
+        @Test func theVersionIsOneLineWithTheCommit() throws {
+            let (ending, output, words) = try Program.run(["--version"])
+            #expect(ending == .exited(0))
+            #expect(words == "")
+            #expect(output.contains(/^beamroom \d+\.\d+\.\d+( \([0-9a-f]{7,}\))?$/), "\(output)")
+            #expect(output.split(separator: "\n", omittingEmptySubsequences: false).count == 1, "\(output)")
         }
 
         @Test(
