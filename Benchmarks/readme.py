@@ -136,7 +136,7 @@ def moving_table(entry, systems):
 
 
 def aims_table(entry, systems):
-    """The aims of issue 5 for each network. Those that aren't reached are marked."""
+    """What is aimed at for each network. Aims that aren't reached are marked."""
     cells = {system: {(aim.network, aim.words): aim.row(True)[2] for aim in aims.of(entry, system)}
              for system in systems}
     lines = [row(["network", "aim", "wanted", *(report.TITLES[system] for system in systems)]),

@@ -16,7 +16,8 @@ from peer import Peer
 from programs import Program, free_port
 
 CODE = "482913"
-# Limits from issue 12: MB, frames a second, ms.
+# What a person notices, and an attack must not cause: memory of host or viewer in MB, frames a second of 60 at the viewer,
+# latency in ms.
 MOST_MEGABYTES = 256
 LEAST_FRAMES = 57
 MOST_LATENCY = 50

@@ -1,4 +1,4 @@
-"""The aims of issue 5 for each network, and whether a run reaches them."""
+"""What is aimed at for each network, and whether a run reaches them."""
 
 import networks
 import report

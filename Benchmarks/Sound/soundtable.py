@@ -1,4 +1,4 @@
-"""The table of `Scripts/bench sound`, and whether each aim of issue 17 is reached."""
+"""The table of `Scripts/bench sound`, and whether each aim is reached."""
 
 from results import median, number
 
