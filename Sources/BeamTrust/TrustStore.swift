@@ -160,17 +160,6 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Calls `onChange` on its own thread, within half a second after the remembered devices were changed by any
-    /// process, until the watch is cancelled or released.
-    public func watchChanges(onChange: @escaping @Sendable () -> Void) throws(TrustStoreError) -> TrustWatch {
-        // The directory must exist to be watched.
-        _ = try PrivateDirectory.make(at: path)
-        return try TrustWatch(directory: path, file: Self.devicesName) {
-            onChange()
-            return true
-        }
-    }
-
     /// Calls `onDevices` on its own thread with the remembered devices: once at the start, and within half a second
     /// after any process has changed them, until the watch is cancelled or released.
     ///

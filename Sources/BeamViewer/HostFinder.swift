@@ -191,14 +191,12 @@ final class HostFinder: Sendable {
         }
     }
 
-    /// Another source has found the chosen host at this numeric address. Returns false if that isn't an address.
-    @discardableResult
-    func offer(address: String, port: UInt16) -> Bool {
-        guard let known = KnownAddress(host: address, port: port) else { return false }
+    /// Another source has found the chosen host at this numeric address. If it isn't one, nothing happens.
+    func offer(address: String, port: UInt16) {
+        guard let known = KnownAddress(host: address, port: port) else { return }
         let isNew = state.withLock { $0.addresses.offer(Endpoint(known)) }
         // Without a host's name there is nobody to look for yet.
         if isNew, state.withLock({ $0.chosen != nil }) || isByAddress { handlers.onReachable(announcedVersion) }
-        return true
     }
 
     /// The chosen host has admitted this viewer at `endpoint`. Returns the address that the person gave if the host was

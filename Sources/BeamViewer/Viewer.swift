@@ -142,7 +142,7 @@ public final class Viewer: Sendable {
             ? (nearby ?? NearbyHosts()).makeSearch { host in
                 // Only a hint where to connect: TLS proves the key.
                 guard keeper.knows(keyPrefix: host.keyPrefix) else { return }
-                _ = finder.offer(address: host.address, port: host.port)
+                finder.offer(address: host.address, port: host.port)
             } : nil
         return Sought(finder: finder, keeper: keeper, trustWatch: trustWatch, search: search, list: list)
     }
@@ -348,19 +348,6 @@ public final class Viewer: Sendable {
     public func choose(_ choice: HostChoice) {
         guard choice.roomCommand == nil else { return }
         sought?.finder.choose(choice)
-    }
-
-    /// Adds an address at which the host that is sought may be, as another source than discovery has found it. It is
-    /// tried at once beside the others. It needs no trust: whatever answers there has to prove the host's key, so it is
-    /// of use only for a host that was paired.
-    ///
-    /// - Parameters:
-    ///   - address: numeric; a link-local IPv6 address names its interface (`fe80::1%eth0`).
-    ///   - port: the control port.
-    /// - Returns: false if `address` isn't a numeric address of one machine, or `port` is 0.
-    @discardableResult
-    public func addCandidate(address: String, port: UInt16) -> Bool {
-        sought?.finder.offer(address: address, port: port) ?? false
     }
 
     /// In a room of equals: whether the member has paused what it shares.

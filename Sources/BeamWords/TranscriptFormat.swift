@@ -19,7 +19,4 @@ public enum TranscriptFormat: String, Sendable, CaseIterable {
         else { throw .unknownFileEnding(path: path) }
         self = format
     }
-
-    /// Its entries are cues, with a beginning and an end.
-    var hasCues: Bool { self == .srt || self == .vtt }
 }

@@ -11,15 +11,6 @@ void beam_sound_clip(float *samples, size_t count) {
     }
 }
 
-float beam_sound_peak(const float *samples, size_t count) {
-    float peak = 0;
-    for (size_t i = 0; i < count; i++) {
-        float size = fabsf(samples[i]);
-        peak = size > peak ? size : peak;
-    }
-    return peak;
-}
-
 float beam_sound_ramp(float *samples, size_t frames, float gain, float target, float step) {
     size_t i = 0;
     for (; i < frames && gain != target; i++) {

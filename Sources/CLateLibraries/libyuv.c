@@ -20,5 +20,3 @@ LATE_LIBRARY(libyuv, LIBYUV, "libyuv.so.0")
 #define DEFINE(...) LATE_FUNCTION(libyuv, __VA_ARGS__)
 LIBYUV(DEFINE)
 #undef DEFINE
-
-const char *beam_load_libyuv(void) { return late_load(&libyuv); }

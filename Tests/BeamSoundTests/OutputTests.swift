@@ -148,15 +148,13 @@ struct OutputTests {
     }
 
     @Test func `A device by its name, and one that isn't there`() throws {
-        #expect(try Set(SoundOutput.deviceNames()) == ["Sink-a", "Sink-b"])
         let recorder = try server.record(from: "b.monitor")
         let player = Player(1000, device: "Sink-b")
         player.wait(for: .playing(name: "Sink-b"))
         recorder.wait("the tone") { $0.count > 48_000 && Tone.fit(lastHalfSecond($0), 1000).level > 0.49 }
         player.stop()
         let other = Player(1000, device: "Sink-c")
-        let names = try SoundOutput.deviceNames()
-        other.wait(for: .noSuchDevice(name: "Sink-c", names: names))
+        other.wait(for: .noSuchDevice(name: "Sink-c", names: ["Sink-a", "Sink-b"]))
         other.stop()
     }
 

@@ -138,3 +138,15 @@ struct WatchTests {
         let watch = Mutex<TrustWatch?>(nil)
     }
 }
+
+extension TrustStore {
+    /// Calls `onChange` after each change of the remembered devices.
+    fileprivate func watchChanges(onChange: @escaping @Sendable () -> Void) throws(TrustStoreError) -> TrustWatch {
+        // The directory must exist to be watched.
+        _ = try PrivateDirectory.make(at: path)
+        return try TrustWatch(directory: path, file: Self.devicesName) {
+            onChange()
+            return true
+        }
+    }
+}

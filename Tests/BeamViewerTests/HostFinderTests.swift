@@ -47,9 +47,10 @@ struct HostFinderTests {
         let bad: [(String, UInt16)] = [
             ("desk.local", 52345), ("192.0.2.300", 52345), ("192.0.2.5", 0), ("", 1), ("fe80::1", 1),
         ]
-        for (address, port) in bad { #expect(!finder.offer(address: address, port: port)) }
+        for (address, port) in bad { finder.offer(address: address, port: port) }
+        #expect(finder.hints() == Self.stored)
         #expect(calls.reachable.withLock { $0 } == 0)
-        for _ in 0..<3 { #expect(finder.offer(address: "192.0.2.5", port: 52399)) }
+        for _ in 0..<3 { finder.offer(address: "192.0.2.5", port: 52399) }
         #expect(finder.hints() == Self.stored + [Endpoint(host: "192.0.2.5", port: 52399)])
         #expect(calls.reachable.withLock { $0 } == 1, "it is tried at once, and once")
         finder.foundOther(at: Endpoint(host: "192.0.2.5", port: 52399))
@@ -60,7 +61,7 @@ struct HostFinderTests {
     @Test func aCandidateOfNoHostWaits() {
         let calls = Calls()
         let finder = finder(.anyHost, calls)
-        #expect(finder.offer(address: "192.0.2.5", port: 52399))
+        finder.offer(address: "192.0.2.5", port: 52399)
         #expect(calls.reachable.withLock { $0 } == 0 && finder.hints() == [])
     }
 
@@ -69,7 +70,7 @@ struct HostFinderTests {
         let finder = finder(.endpoint(typed))
         #expect(finder.reached(typed) == "192.0.2.7:52345")
         // It has moved, and another source has found it.
-        #expect(finder.offer(address: "192.0.2.5", port: 52399))
+        finder.offer(address: "192.0.2.5", port: 52399)
         let moved = Endpoint(host: "192.0.2.5", port: 52399)
         #expect(finder.reached(moved) == nil)
         #expect(finder.hints().first == moved)

@@ -63,7 +63,7 @@ public final class SoundOutput: Sendable {
     /// SDL's settings have no lock.
     ///
     /// - Parameters:
-    ///   - device: one of `deviceNames()`; nil: the default device.
+    ///   - device: what the sound server, or else SDL, calls it; nil: the default device.
     ///   - onState: called on the output's thread with the first state and whenever it changes.
     public init(
         device: String? = nil, onState: @escaping @Sendable (SoundOutputState) -> Void, fill: @escaping Fill
@@ -94,20 +94,5 @@ public final class SoundOutput: Sendable {
     public var isMuted: Bool {
         get { feed.isMuted }
         set { feed.isMuted = newValue }
-    }
-
-    /// The names that `device` may have. Waits for a sound server, at most 3 s.
-    ///
-    /// - Throws: `noOutput`, and what `SoundDevices.list` does for a server that doesn't answer.
-    public static func deviceNames() throws(SoundError) -> [String] {
-        SDLAudio.setHints()
-        if SDLAudio.isPulseWanted {
-            do throws(SoundError) {
-                return try SoundDevices.list().filter { $0.kind == .monitor }.map(\.description)
-            } catch { guard case .noServer = error else { throw error } }
-        }
-        try SDLAudio.begin()
-        defer { SDLAudio.end() }
-        return SDLAudio.names
     }
 }

@@ -8,9 +8,6 @@
 /// Brings samples into the range from -1 to 1, and makes silence of what isn't a number.
 void beam_sound_clip(float *samples, size_t count);
 
-/// The largest absolute value; 0 for none.
-float beam_sound_peak(const float *samples, size_t count);
-
 /// Multiplies frames by a gain that moves from `gain` towards `target` by at most `step` a frame. Returns the gain
 /// after the last one.
 float beam_sound_ramp(float *samples, size_t frames, float gain, float target, float step);

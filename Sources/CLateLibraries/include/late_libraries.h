@@ -17,7 +17,6 @@ const char *beam_load_libavformat(void);
 const char *beam_load_libswresample(void);
 const char *beam_load_libswscale(void);
 const char *beam_load_libx264(void);
-const char *beam_load_libyuv(void);
 const char *beam_load_libsystemd(void);
 const char *beam_load_libpulse(void);
 const char *beam_load_libopus(void);
