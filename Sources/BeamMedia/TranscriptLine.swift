@@ -30,7 +30,7 @@ public struct TranscriptLine: Sendable, Hashable {
         self.text = text
         self.time = time
     }
-    /// What stands before a caption as the name of who speaks: the speaker, or `A: “B” says` if only the author, `A`, says
+    /// The speaker's name as it stands before a caption: the speaker, or `A: “B” says` if only the author, `A`, says
     /// that it is `B`, so that nobody's words look like another's.
     public static func voice(of speaker: String, author: String, isClaim: Bool) -> String {
         let speaker = ShownText.line(speaker)

@@ -107,7 +107,7 @@ final class ControlListener: HostControl {
         }
     }
 
-    /// Listens no more; nothing was accepted yet.
+    /// Closes the socket; nothing was accepted yet.
     func cancel() {
         isShuttingDown = true
         listener?.close(promise: nil)

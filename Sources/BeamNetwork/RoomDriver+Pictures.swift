@@ -22,7 +22,7 @@ extension RoomDriver {
         }
     }
 
-    /// Who serves what `device` shares; nil: nobody here.
+    /// The member that serves what `device` shares; nil: nobody here.
     private func source(_ device: DeviceKey, for member: DeviceKey) -> RoomSource? {
         if device == identity.deviceKey { return ownShare }
         if let relay = relays[device] { return relay }

@@ -22,7 +22,7 @@ final class RoomDriver {
         var failures = 0
     }
 
-    /// Peers of whom nothing is known may hold so many links: one may be a newcomer that another member has let in.
+    /// Most links held by unknown peers. One of them may be a newcomer that another member has let in.
     private static let mostUnknownLinks = 8
     /// How often the entrance is dialled, and the pause between.
     private static let entranceTries = 10

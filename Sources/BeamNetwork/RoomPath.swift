@@ -85,10 +85,10 @@ final class RoomPath: ControlPath {
         room.value.remove(self)
     }
 
-    /// Who serves the picture on needs it in full.
+    /// A relay needs the full size.
     func shownSize(_ wanted: PixelSize?) -> PixelSize? { room.value.isRelayed(source) ? nil : wanted }
 
-    /// Who serves the sound on needs it.
+    /// A relay needs the sound, whether it is heard here or not.
     func wantsSound(_ isWanted: Bool) -> Bool { room.value.isRelayed(source) || isWanted }
 
     // MARK: What happens on the links
@@ -97,7 +97,7 @@ final class RoomPath: ControlPath {
         guard link == self.link, carried.dialog == dialog else { return }
         guard carried.message.isEmpty else { return events.onMessage(carried.message) }
         self.link = nil
-        ended("it serves this no more")
+        ended("it doesn't serve this any more")
     }
 
     func linkEnded(_ link: MeshLinkID) {

@@ -14,7 +14,7 @@ public final class RoomServer: Sendable {
         /// Used if it is free; otherwise the system chooses another. (Several members may be on one machine.)
         public var controlPort: UInt16
         public var identity: LocalIdentity
-        /// How newcomers are let in. Who is let in belongs to the room from then on. Its code is the room's, if that has none
+        /// How newcomers are let in. They belong to the room from then on. Its code is the room's, if that has none
         /// yet; otherwise the room's code is taken.
         public var door: HostSession.Configuration
         /// This member's name.
@@ -142,7 +142,8 @@ public final class RoomServer: Sendable {
         handle.perform { onResult($0.putOut(device, alsoThoseLetIn: alsoThoseLetIn)) }
     }
 
-    /// Who belongs to the room only because the member has let them in, or somebody whom it has let in; on the event loop.
+    /// Members that belong to the room only by `device`'s word: it has let them in, or somebody whom it has let in. On the
+    /// event loop.
     public func findLetIn(
         by device: DeviceKey, onResult: @escaping @Sendable ([(device: DeviceKey, name: String)]) -> Void
     ) {

@@ -4,7 +4,7 @@ import BeamProtocol
 import Dispatch
 import Synchronization
 
-/// Who is at the doors of rooms: TLS proves the keys. Nobody is asked anything there, and nothing is told but this device's
+/// The keys at the doors of rooms, proved by TLS. Nobody is asked anything there, and nothing is told but this device's
 /// own key, which TLS needs.
 public enum DoorKeys {
     /// Connects to all doors at the same time. Waits until all have answered, or for `time`. Not on the main thread of a

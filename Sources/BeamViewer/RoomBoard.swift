@@ -235,7 +235,7 @@ extension RoomBoard.Content {
     /// What is asked in the question about a picture with this number.
     func relayQuestion(_ number: Int) -> RoomBoard.RelayQuestion? { relayQuestions.first { $0.number == number } }
 
-    /// Who asks in the question with this number.
+    /// The newcomer that the question with this number is about.
     func connection(asked number: Int) -> ConnectionID? {
         newcomers.first { $0.number == number }?.connection
     }

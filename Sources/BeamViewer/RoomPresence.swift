@@ -131,7 +131,7 @@ public final class RoomPresence: Sendable {
         return RoomAnnouncements.isMark(mark, of: id, about: today())
     }
 
-    /// Who belongs to this device's room: they are looked for.
+    /// The members of this device's room. They are looked for.
     public func setRoom(_ id: [UInt8], members: some Sequence<DeviceKey>, own: DeviceKey) {
         let members = Set(members).union([own])
         let today = self.today()
@@ -224,7 +224,7 @@ public final class RoomPresence: Sendable {
         }
     }
 
-    /// Withdraws the announcement, and looks no more.
+    /// Withdraws the announcement, and ends the search.
     public func stop() {
         state.withLock { $0.isOver = true }
         endAnnouncement()

@@ -49,10 +49,10 @@ public final class RoomViewers: Sendable {
     }
 
     private struct State {
-        /// Who shares now, in the order in which they are listed.
+        /// The members that share now, in the order in which they are listed.
         var wanted: [(device: DeviceKey, name: String)] = []
         var watched: [Watched] = []
-        /// Who has paused, and of whom that was told to the viewer.
+        /// The members that have paused, as far as their viewers were told.
         var paused: Set<DeviceKey> = []
         var told: Set<DeviceKey> = []
         var lastID = 0
@@ -87,7 +87,7 @@ public final class RoomViewers: Sendable {
             loop: nil, decoders: DecoderPool(threads: ProcessInfo.processInfo.activeProcessorCount), nearby: nil)
     }
 
-    /// Who is in the room has changed. May be called on the event loop.
+    /// The list of members has changed. May be called on the event loop.
     ///
     /// - Parameter people: without this device.
     public func update(_ people: [MeshPerson]) {

@@ -29,7 +29,7 @@ public final class Viewer: Sendable {
     /// Plays the sound; nil: it isn't played.
     let sound: SoundPlayer?
     private let soundFiles: SoundFiles?
-    /// Who finds the host and keeps it; nil in a room, which does both.
+    /// What finds the host and keeps it; nil in a room, which does both.
     private let sought: Sought?
     private let loop: NetworkLoop?
     private let onNotice: @Sendable (ViewerNotice) -> Void

@@ -10,7 +10,7 @@ struct BellLimit {
     /// In a period, for one address and for all together.
     static let mostPerAddress = 3
     static let most = 20
-    /// Of several who ask at once the first one rings.
+    /// If several ask at once, the first one rings.
     static let leastInterval = Duration.seconds(1)
     /// More addresses than this in a period don't ring.
     private static let mostAddresses = 256

@@ -19,7 +19,7 @@ final class DoorReporter: Sendable {
         var allowsUnencrypted: Bool
     }
 
-    /// Who comes.
+    /// The newcomer.
     enum Guests: Sendable {
         case viewers
         /// They enter a room.

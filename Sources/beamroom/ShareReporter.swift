@@ -84,7 +84,7 @@ final class ShareReporter: Sendable {
         if let sound = state.withLock({ $0.earlySound.take() }) { report(sound) }
     }
 
-    /// Nil: there are no more, and later ones aren't held back.
+    /// Nil: all were reported, and later ones aren't held back.
     private func takeEarly() -> [RoomEvent]? {
         state.withLock { state in
             guard let events = state.early, !events.isEmpty else {
@@ -258,7 +258,7 @@ final class ShareReporter: Sendable {
             if state.withLock({ $0.early?.append(event) }) == nil { room.handle(event) }
         case .mediaStarted(let session, let address):
             let verdict = door.verdict(on: .visit, from: address.ip)
-            // Of who has just been let in nothing else is expected.
+            // Expected of a viewer that was just let in, so nothing is said.
             let isArrival = state.withLock { $0.arriving.remove(session) != nil }
             if verdict.toPerson, !isArrival { console.say("\(who(session)) gets the picture again, at \(address).") }
             if verdict.toProgram {

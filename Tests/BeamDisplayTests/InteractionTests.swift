@@ -64,7 +64,7 @@ extension WindowTests {
             }
         }
 
-        /// By places on the keyboard, as a person presses them who doesn't switch the layout for a command.
+        /// By places on the keyboard: nobody switches the layout for a command.
         @Test(
             .enabled(if: Tool.exists("setxkbmap"), "setxkbmap isn't installed"),
             arguments: ["ru", "gr", "il", "ara", "us"])

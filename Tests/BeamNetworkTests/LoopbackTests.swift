@@ -85,7 +85,7 @@ struct LoopbackTests {
         let late = try TestViewer({ [endpoint] }, code: "593024")
         defer { late.client.shutdown() }
         #expect(late.frames.wait { $0.isKeyframe } != nil, "at the same port")
-        #expect(host.server.viewers.count == 2, "who watched goes on")
+        #expect(host.server.viewers.count == 2, "viewers that watched go on")
     }
 
     /// This process's listening socket at `port`.

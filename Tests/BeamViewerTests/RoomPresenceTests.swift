@@ -80,7 +80,7 @@ struct RoomPresenceTests {
         for member in 1...3 as ClosedRange<UInt8> { presence.handle(announcement(member, on: 101)) }
         let tomorrow = try #require(presence.found.first)
         #expect(tomorrow.standing?.members == 3 && tomorrow.standing?.mark != today.standing?.mark)
-        // Who was in it recognises it.
+        // A former member recognises it.
         #expect(presence.isAnnounced(tomorrow, as: room))
         #expect(!presence.isAnnounced(tomorrow, as: [UInt8](repeating: 8, count: 32)))
         #expect(!presence.isAnnounced(RoomPresence.Found(room: "math", standing: nil, doors: []), as: room))

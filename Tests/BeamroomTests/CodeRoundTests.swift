@@ -42,7 +42,7 @@ struct CodeRoundTests {
     }
 
     /// A false member has announced itself with the mark of the right room, which is public.
-    @Test func `Who only pretends to be of the right room doesn't hide it`() {
+    @Test func `A peer that only pretends to be of the right room doesn't hide it`() {
         var round = CodeRound()
         round.add(Self.doors(1...5), of: "real")
         let tried = ports(&round) { $0 < 5 ? .unproved : .wrong }

@@ -64,7 +64,7 @@ struct RoomNeighboursTests {
         #expect(steps(neighbours, 0...10, [Self.room(0)]) == [.offer(Self.room(0))])
     }
 
-    @Test func `The room that stays does nothing, and only who is alone in it is offered another after a while`() {
+    @Test func `The room that stays does nothing, and offers another after a while only to a lone member`() {
         #expect(steps(neighbours(), 0...14, [Self.room(3)]).isEmpty)
         #expect(steps(neighbours(), 0...60, [Self.room(3)]) == [.offer(Self.room(3))])
         let several = RoomStanding(members: 2, mark: Self.marks[2])

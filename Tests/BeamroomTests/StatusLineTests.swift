@@ -50,7 +50,7 @@ struct StatusLineTests {
         }
         #expect(rings == BellLimit.mostPerAddress - 1)
         let later = [(other, 86_400), (one, 86_400 + 700)].map { limit.allows($0, now: start + .seconds($1)) }
-        #expect(later == [true, true], "others are heard, and who was quiet for long")
+        #expect(later == [true, true], "others are heard, and so is one that was quiet for long")
 
         // Somebody with all addresses of a network.
         limit = BellLimit()

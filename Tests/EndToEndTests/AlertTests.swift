@@ -131,7 +131,7 @@ extension EndToEnd {
             let low = try expect("battery-low", at: viewer) { try mocks.run("battery(Percentage=dbus.Double(14.0))") }
             #expect(low.number("percent") == 14)
             try viewer.waitForWords("The battery of “desk” is at 14 % and isn't charging.")
-            // Who comes late is told what still holds, once.
+            // Latecomers are told what still holds, once.
             pause(seconds: 5)
             let late = try watch()
             defer { late.end() }

@@ -42,7 +42,7 @@ extension EndToEnd {
             // By five wrong tries.
             let wrong = second == "000000" ? "000001" : "000000"
             for _ in 0..<4 { try hear(wrong, "That isn't the code") }
-            // Who types the last one hears that it was.
+            // Somebody who types the last one is told that it was replaced.
             try hear(wrong, "replaced its code a moment ago")
             let changed = try host.waitFor("code-changed") { $0.string("why") == "wrong-codes" }
             #expect(changed.fields["isThere"] == .bool(true))

@@ -175,7 +175,7 @@ extension EndToEnd {
             for member in [anna, ben, cleo] { try member.waitForPeople(here: 3) }
             anna.program.write(#"{"share":true}"#)
             try cleo.program.waitFor("first-frame") { $0.string("host") == "Anna" }
-            // Only who came later can be put out.
+            // Only members that came later can be put out.
             let lines = ben.program.lineCount
             ben.program.write(#"{"putOut":"Anna"}"#)
             try ben.program.waitFor("error", from: lines) { $0.string("what") == "putOut" }

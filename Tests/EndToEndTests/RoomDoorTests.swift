@@ -81,7 +81,7 @@ extension EndToEnd {
             #expect(isSame, "\(digits); \(dora.program.errorText)")
             for (member, count) in zip([anna, ben], seen) {
                 let shown = member.program.process.state.current.errors.dropFirst(count)
-                #expect(!shown.contains { $0.contains("Digits to compare") }, "only who answers compares")
+                #expect(!shown.contains { $0.contains("Digits to compare") }, "only the member that answered compares")
             }
             pause(seconds: 1.2)
             cleo.program.process.type("y")

@@ -59,7 +59,7 @@ extension EndToEnd {
             let winner = try #require(people.first { $0 !== loser })
             try loser.program.waitFor("code-needed")
             #expect(winner.program.events("moving").isEmpty)
-            // Its own one still stands above the question.
+            // Its own code still stands above the question.
             try loser.program.waitForWords("The code above isn't valid any more")
             noticeTheQuestion()
             loser.program.process.type(try winner.program.shownCode())

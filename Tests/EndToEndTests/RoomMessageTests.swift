@@ -105,7 +105,7 @@ extension EndToEnd {
                 let failed = try first.waitFor("undelivered") { $0.string("id") == "u\(number)" }
                 #expect(failed.string("reason")?.contains("nobody") == true, "\(failed)")
             }
-            // Who has left is nobody.
+            // A member that has left isn't found.
             first.interrupt()
             _ = try first.waitForEnd()
             try host.waitFor("viewer-left")

@@ -80,7 +80,7 @@ extension EndToEnd {
             #expect(try host.waitFor("stats", from: host.lineCount).number("captured") == captured)
             #expect(viewer.events("stall").isEmpty && viewer.events("reconnect").isEmpty)
 
-            // Who comes now learns it, and sees the last picture.
+            // A newcomer learns it, and sees the last picture.
             let late = try Program.watch([ports.target])
             defer { late.end() }
             #expect(try late.waitFor("alert").string("what") == "paused")
@@ -149,7 +149,7 @@ extension EndToEnd {
             for program in [host, reader] { try program.waitForWords("writes: written meanwhile") }
             let note = try host.waitFor("note") { $0.string("text") == "written meanwhile" }
             #expect(try #require(note.number("age")) > 5)
-            // Who comes now has both in the log, and is shown neither.
+            // A newcomer has both in the log, and is shown neither.
             let late = try watch()
             defer { late.end() }
             pause(seconds: 0.5)

@@ -39,7 +39,7 @@ extension EndToEnd {
                 #expect(eventually(timeout: 20) { person.program.events("note").count == 1 })
                 #expect(!person.isMoving)
             }
-            // Who comes now finds both, however busy the machine is.
+            // A newcomer finds both, however busy the machine is.
             for machine in [desk, sofa] {
                 #expect(
                     try eventually(timeout: 40) {

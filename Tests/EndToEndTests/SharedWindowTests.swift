@@ -106,7 +106,7 @@ extension EndToEnd {
             }
             try host.waitForWords("The shared monitor is off or unplugged")
             try viewer.waitForWords("The shared monitor is off")
-            // Who comes now is told, too, and gets the last picture.
+            // A newcomer is told, too, and gets the last picture.
             let late = try Program.watch([ports.target])
             defer { late.end() }
             #expect(try late.waitFor("source-visible").string("why") == "monitor-off")

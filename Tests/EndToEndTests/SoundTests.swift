@@ -201,7 +201,7 @@ extension EndToEnd {
             try press("m")
             try viewers[1].waitFor("stats") { $0.object("sound")?["muted"] == .bool(true) }
             #expect(try eventually(timeout: 20) { try rooms[1].listen(0.3).levels(of: 440).allSatisfy { $0 < 0.001 } })
-            // Nothing is sent to who hears nothing.
+            // Nothing is sent to viewers that hear nothing.
             let line = viewers[1].lineCount
             let packets = try viewers[1].waitFor("stats", from: line).object("sound")?["packets"]
             let later = try viewers[1].waitFor("stats", from: viewers[1].lineCount + 1).object("sound")?["packets"]

@@ -91,7 +91,7 @@ extension RecordedPattern {
     private static let beginning = Duration.milliseconds(500)
     /// Bursts that begin so shortly before the last picture may be incomplete: one takes 185 ms.
     private static let end = Duration.milliseconds(300)
-    /// A day of the pattern. Who sends the pictures chooses their numbers.
+    /// A day of the pattern. The sender of the pictures chooses their numbers.
     private static let mostSeconds = 24 * 3600.0
 
     /// The bursts that a recording of the pattern with `options` should have, in order, and how well they are in step.

@@ -20,7 +20,7 @@ struct BusSignal {
 struct BusMessage {
     let pointer: OpaquePointer
 
-    /// The unique name of who sent it. The bus sets it, so it is true.
+    /// The sender's unique name. The bus sets it, so it is true.
     var sender: String { Self.text(sd_bus_message_get_sender(pointer)) }
     var path: String { Self.text(sd_bus_message_get_path(pointer)) }
     var interface: String { Self.text(sd_bus_message_get_interface(pointer)) }

@@ -3,7 +3,8 @@ import CSDL2
 /// Marks one of the program's windows on an X server, so that a share of its screen leaves it out.
 ///
 /// The window carries `_BEAMROOM_WINDOW`, and the root window lists it in `_BEAMROOM_WINDOWS`; BeamCapture has the same
-/// names. A courtesy between the programs of one person: who may connect to the display can read the window all the same.
+/// names. A courtesy between the programs of one person: any program that may connect to the display can read the window all the
+/// same.
 @MainActor final class WindowMark {
     private let display: OpaquePointer
     private let window: Window

@@ -1,7 +1,7 @@
 import BeamMedia
 import Crypto
 
-/// Who writes entries: a device, in one run of its program. A program that is restarted begins a log of its own.
+/// An author of entries: a device, in one run of its program. A program that is restarted begins a log of its own.
 struct RoomAuthor: Hashable, Sendable {
     var device: DeviceKey
     /// Random.

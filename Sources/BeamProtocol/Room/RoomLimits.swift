@@ -35,7 +35,7 @@ public enum RoomLimits {
     /// The least time between two batches to a peer, and between two acknowledgements: 33 of each a second, of the 100
     /// messages a second that a peer accepts (`MessageRate`).
     static let pause = Duration.milliseconds(30)
-    /// What one author may write in the long run, and at once. Who writes more is acknowledged later, and told so.
+    /// What one author may write in the long run, and at once. An author that writes more is acknowledged later, and told so.
     static let entriesPerSecond = 200
     static let burstEntries = 1000
     static let bytesPerSecond = 128 << 10

@@ -11,7 +11,7 @@ extension RoomLog {
             case follows
             /// Something between this log's end and its beginning is missing.
             case late
-            /// At this number the two differ: its author, or who sent it, has lied.
+            /// At this number the two differ: its author or its sender has lied.
             case differs(at: UInt32)
         }
 

@@ -6,8 +6,8 @@ import BeamMedia
 /// The delay of a packet is the time from its place on the host's timeline (`SoundTimeline`) until it is played. It is the
 /// delay that nearly all recent packets needed (`SoundLateness`) and a margin, or more if the picture is later
 /// (`leastLatency`). While sound plays, the delay moves by the resampler's ratio alone (`SoundPace`); after silence it is
-/// set exactly. A packet that isn't there when it is needed is concealed: in its place if its successors are there, else
-/// before it, in pieces, so that all that was late is played and the delay grows by little more than was wanting.
+/// set exactly. A packet that isn't there when it is needed is replaced by concealment if its successors have arrived. Else
+/// pieces of 2.5 ms are inserted before it until it comes: it is played whole, and the delay grows by those pieces.
 ///
 /// Times inside are in seconds since the first packet, on this machine's clock.
 public struct SoundBuffer: Sendable {

@@ -18,7 +18,7 @@ struct OutputReserve {
     /// the writer woke up too late don't count.
     private static let soon = Duration.seconds(2)
     private static let leastFastGrowth = Duration.milliseconds(2)
-    /// The server ran dry because of the writer if that woke up late, by half of the reserve or more, within this before.
+    /// An underrun within this time of a late wake-up (by half of the reserve or more) is the writer's fault.
     private static let lateReach = Duration.milliseconds(100)
     /// The reserve shrinks by this, or by this part of what it is above `least`, whichever is more.
     private static let leastShrinkage = Duration.microseconds(500)

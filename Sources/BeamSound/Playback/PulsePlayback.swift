@@ -5,9 +5,8 @@ import CPulse
 
 /// A stream that plays on a sink. Used on its connection's thread only.
 ///
-/// It doesn't wait to be asked: a server asks for equal parts, often, or keeps much. It writes whenever what waits at the
-/// server has become as little as is safe (`OutputReserve`), and as much as the source gives then: mostly a packet that is
-/// due just now.
+/// Writes when the server's fill falls to `OutputReserve`, as much as the source gives then: mostly a packet that is due just
+/// now. The server's own requests aren't followed: they come often and for equal parts, or make it keep much.
 final class PulsePlayback {
     /// The sink is to take steps of this (2 ms).
     private static let sinkStep = 96

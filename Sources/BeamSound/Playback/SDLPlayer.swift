@@ -26,7 +26,7 @@ final class SDLPlayer: @unchecked Sendable {
         wanted.format = SDL_AudioFormat(AUDIO_F32SYS)
         wanted.channels = UInt8(SoundBlock.channelCount)
         wanted.samples = UInt16(SoundOutput.step)
-        // Kept alive by who closes it.
+        // Kept alive until the device is closed.
         wanted.userdata = Unmanaged.passUnretained(self).toOpaque()
         wanted.callback = { userdata, bytes, count in
             guard let userdata, let bytes else { return }

@@ -17,7 +17,7 @@ struct Room: ParsableCommand {
         discussion: """
             `beamroom room study` makes a room of that name, or enters it if somebody on this network is in it. A newcomer types
             the code that all members show, or asks, and any member compares digits; all know the newcomer then. Nobody is
-            the server: whoever leaves, the others go on. A room takes 8 people. Who was in a room before comes back without a
+            the server: whoever leaves, the others go on. A room takes 8 people. Whoever was in a room before comes back without a
             code. Without a name it enters the only room on this network, or else makes one that is named after this machine. If
             several rooms of the name are there, it asks which one is meant; nothing is shared in a room that has proved
             nothing (by the code, a known key, or its address in --at) before you have said that it is the right one.

@@ -55,7 +55,7 @@ struct RoomEntry {
 
     /// How long a member that was found is tried before another one is.
     static let patience = Duration.seconds(5)
-    /// How long a member that was found may be announced no more, before the room is sought anew.
+    /// After a member that was found has been missing from discovery for so long, the room is sought anew.
     static let absence = Duration.seconds(2)
 
     /// Finds or enters the room. Waits for the network and the person, on the main thread.

@@ -57,7 +57,7 @@ extension RoomMeeting {
             guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
             context.say(
                 "Warning: “\(PeerText.name(name))” has told different members different things; what it has signed proves "
-                    + "it. Nothing more of its words is taken. Who was here before it can put it out: x.")
+                    + "it. Nothing more of its words is taken. Members that were here before it can put it out: x.")
         case .otherVersion(let device):
             context.events.write("other-version", ["from": .string(device.hex)])
             guard state.withLock({ $0.violations.allows(at: .now) }) else { break }

@@ -121,7 +121,7 @@ extension RoomMeeting {
         case .otherVersion: "its version of BeamRoom can't meet this one in a room: install the same version"
         case .full: "the room is full: \(MeshLimits.members) members are here"
         case .tooManyChanges: "the room's membership has changed too often; make a new room"
-        case .wasHereBefore: "only who has come later can be put out"
+        case .wasHereBefore: "you can put out only members that came after you"
         case .second: "there is another connection"
         case .paused: "it takes no connection at present"
         case .silent: "it doesn't answer"

@@ -278,7 +278,7 @@ final class RoomMeeting: Sendable {
         presentParts?.share.toggle()
     }
 
-    /// - Parameter isOn: who says so to begin has looked whose room it is.
+    /// - Parameter isOn: true only after the caller has checked whose room it is.
     func setSharing(_ isOn: Bool) {
         if isOn { trustRoom() }
         if isOn { neighbours.noteUse() }

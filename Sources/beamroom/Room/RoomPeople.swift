@@ -128,7 +128,7 @@ final class RoomPeople: Sendable {
         guard isSaid, state.withLock({ $0.words.allows(at: .now) }) else { return }
         let words = change.words(PeerText.name(person.name))
         context.say(words)
-        // Who is here already when this device comes is in the list.
+        // Members that are here before this device are in the list.
         if isNews { tell(words) }
     }
 
