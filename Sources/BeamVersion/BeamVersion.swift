@@ -1,6 +1,6 @@
 /// Which BeamRoom this is.
 public enum BeamVersion {
-    /// The version, by Semantic Versioning. No other place has it.
+    /// The version, by Semantic Versioning. The only place that has it; the newest version of CHANGELOG.md is the same.
     public static let number = "0.2.0"
 
     /// The commit that the program was built from, abbreviated. Nil if it was built from sources without a repository.

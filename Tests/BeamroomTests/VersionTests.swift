@@ -14,6 +14,12 @@ struct VersionTests {
         #expect(BeamVersion.line(commit: nil) == "beamroom \(BeamVersion.number)")
     }
 
+    @Test func theNewestVersionOfTheChangelogIsThisOne() throws {
+        let changelog = try String(contentsOf: Self.package.appending(path: "CHANGELOG.md"), encoding: .utf8)
+        let newest = try #require(changelog.firstMatch(of: /(?m)^## \[?(\d+\.\d+\.\d+)\]?/))
+        #expect(newest.1 == BeamVersion.number)
+    }
+
     @Test func aTarballKnowsTheCommitThatItWasMadeOf() {
         #expect(BeamVersion.commit(built: "abc1234", archived: "$Format:%h$") == "abc1234")
         #expect(BeamVersion.commit(built: "", archived: "def5678") == "def5678")
