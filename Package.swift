@@ -141,7 +141,7 @@ let package = Package(
                 "BeamNetwork", "BeamIdentity", "BeamCodec", "BeamPixels", "BeamProtocol", "BeamMedia", "BeamClock",
                 "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
             ],
-            path: "Benchmarks/Micro", swiftSettings: strict),
+            path: "Lab/Micro", swiftSettings: strict),
         // Many viewers that don't decode, in one process: Scripts/bench crowd.
         .executableTarget(
             name: "beamroom-crowd",
@@ -149,11 +149,10 @@ let package = Package(
                 "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            path: "Benchmarks/Crowd", exclude: ["crowd.py", "misbehaving.py", "rows.py", "scene.py", "verdicts.py"],
-            swiftSettings: strict),
+            path: "Lab/Crowd", swiftSettings: strict),
         // Stands in front of the C library's allocator; for no other program.
         .target(
-            name: "CAllocations", path: "Benchmarks/CAllocations",
+            name: "CAllocations", path: "Lab/CAllocations",
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
 
         // Tests: one folder for each target, and the real program on a real X server.

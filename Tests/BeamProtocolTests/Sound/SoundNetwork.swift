@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// What a network does to datagrams with sound, as the laboratory's link does (`Benchmarks/Netlab`). Times in seconds.
+/// What a network does to datagrams with sound, as the laboratory's link does (`Lab/probes/relay`). Times in seconds.
 struct SoundNetworkConditions {
     var delay = 0.001
     /// Up to this much more, drawn anew every `hold`; datagrams keep their order but for the reordered ones.

@@ -1,7 +1,7 @@
 import BeamMedia
 import Foundation
 
-/// Two machines with their own networks, joined by the laboratory's relay (`Benchmarks/Netlab`), which loses, delays
+/// Two machines with their own networks, joined by the laboratory's relay (`Lab/probes/relay`), which loses, delays
 /// and limits packets by a seed.
 final class LossyNetwork: Sendable {
     /// Nil if this machine can make such networks, otherwise what is missing.
@@ -57,7 +57,7 @@ final class LossyNetwork: Sendable {
     init(_ settings: String, seed: Int = 1, changes: [(after: Double, settings: String)] = []) throws {
         scratch = try ScratchDirectory()
         let program = scratch.file("relay")
-        let sources = (#filePath as NSString).deletingLastPathComponent + "/../../../Benchmarks/Netlab/"
+        let sources = (#filePath as NSString).deletingLastPathComponent + "/../../../Lab/probes/relay/"
         try Tool.run(
             "cc",
             ["-O2", "-o", program] + ["relay", "link", "settings", "tunnel"].map { "\(sources)\($0).c" }

@@ -1,0 +1,470 @@
+"""A viewer that the host knows and that misbehaves. Scripts/bench crowd starts several, each a process of its own.
+
+It watches as an honest viewer does, except for its kinds of misbehaviour. After an eviction it returns at once.
+At the end it writes as JSON how often it joined and why it was evicted.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import select
+import signal
+import socket
+import ssl
+import struct
+import sys
+import time
+
+from lab.attack import wire
+from lab.attack.peer import Peer, Refused, clock, connect
+
+# linux/udp.h
+UDP_GRO = 104
+TICK = 0.01
+# Time from an eviction to the next try, in seconds.
+PAUSE = 0.5
+
+
+class KnownIdentity(wire.Identity):
+    """The key that `beamroom-crowd prepare` made."""
+
+    def __init__(self, key_file):
+        from cryptography.hazmat.primitives import serialization
+
+        self.key = serialization.load_pem_private_key(pathlib.Path(key_file).read_bytes(), None)
+        self.key_file = key_file
+        self.certificate_file = f"{key_file}.crt"
+        self.write_certificate()
+
+
+# --- Kinds of misbehaviour -------------------------------------------------------------------------------------------
+
+
+class Kind:
+    """A difference from an honest viewer. `--help` prints the docstring."""
+
+    # False: it connects, but doesn't watch.
+    watches = True
+    reads_control = True
+    reads_media = True
+    pings = True
+
+    def joined(self, viewer):
+        """The host has admitted it."""
+
+    def tick(self, viewer):
+        """Called a hundred times a second."""
+
+    def report(self, viewer, now, entries, expected, missed):
+        """The contents of a report; None: no report."""
+        return now, entries, expected, missed
+
+
+class StopTCP(Kind):
+    """doesn't read the control connection"""
+    reads_control = False
+
+
+class StopUDP(Kind):
+    """doesn't read datagrams"""
+    reads_media = False
+
+    def report(self, *_):
+        return None
+
+
+class Stop(Kind):
+    """stops the whole process (SIGSTOP) 1.5 s after admission"""
+
+    def joined(self, viewer):
+        self.due = time.monotonic() + 1.5
+
+    def tick(self, _):
+        if time.monotonic() > self.due:
+            self.due = float("inf")
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+
+class FloodTCP(Kind):
+    """sends 5,000 valid pings a second"""
+
+    def tick(self, viewer):
+        viewer.peer.socket.sendall(wire.framed(struct.pack(">BQ", wire.PING, 1)) * 50)
+
+
+class FloodUDP(Kind):
+    """sends 2,000 authentic reports and hellos a second"""
+
+    def tick(self, viewer):
+        for number in range(20):
+            if number % 2:
+                viewer.say(wire.HELLO_DATAGRAM, struct.pack(">Q", clock()))
+            else:
+                viewer.say_report()
+
+
+class GarbageUDP(Kind):
+    """sends 2,000 datagrams a second that aren't authentic"""
+
+    def tick(self, viewer):
+        for number in range(20):
+            header = struct.pack(">BBHQ", wire.FEEDBACK, 0, viewer.peer.session.viewer_key.number, number)
+            viewer.send_datagram(header + os.urandom(80))
+
+
+class Keyframes(Kind):
+    """requests a keyframe 100 times a second"""
+
+    def tick(self, viewer):
+        viewer.say(wire.FEEDBACK, wire.keyframe_wish((viewer.newest or 1) + 1))
+
+
+class Everything(Kind):
+    """requests all parts of the last 8 frames 100 times a second"""
+
+    def tick(self, viewer):
+        newest = viewer.newest or 1
+        viewer.say(wire.FEEDBACK, b"".join(wire.missing(newest - back) for back in range(8)))
+
+
+class LieConstant(Kind):
+    """reports that everything arrived at one moment, 50 ms ago"""
+
+    def report(self, viewer, now, entries, expected, missed):
+        return now, [(*entry[:3], 50_000, 50_000) for entry in entries], expected, missed
+
+
+class LieGrowing(Kind):
+    """reports a delay that grows by 150 ms in a second"""
+
+    def joined(self, viewer):
+        self.begin = time.monotonic()
+
+    def report(self, viewer, now, entries, expected, missed):
+        return now + int(150_000 * (time.monotonic() - self.begin)), entries, expected, missed
+
+
+class LieRandom(Kind):
+    """reports random arrival times and losses"""
+
+    def report(self, viewer, now, entries, expected, missed):
+        lies = []
+        for frame, received, highest, _, _ in entries:
+            first = random.randrange(1_000_000)
+            lies.append((frame, received, highest, first, random.randrange(first + 1)))
+        return now + random.randrange(-500_000, 500_000), lies, expected, random.randrange(expected + 1)
+
+
+class LiePast(Kind):
+    """reports that everything arrived before it was sent"""
+
+    def report(self, viewer, now, entries, expected, missed):
+        return now, [(*entry[:3], 60_000_000, 59_000_000) for entry in entries], expected, missed
+
+
+class NeverAcknowledge(Kind):
+    """reports nothing"""
+
+    def report(self, *_):
+        return None
+
+
+class AcknowledgeUnsent(Kind):
+    """reports frames, parts and retransmissions that were never sent"""
+
+    def report(self, viewer, now, entries, expected, missed):
+        newest = viewer.newest or 1
+        lies = [(newest + ahead, 60, 59, 20_000, 1000) for ahead in range(1, 9)]
+        return now, entries[-4:] + lies, expected + 100_000, missed
+
+    def tick(self, viewer):
+        newest = viewer.newest or 1
+        viewer.say(wire.FEEDBACK, wire.report(clock(), viewer.expected + 100_000, 0, again=(newest + 5, 7)))
+
+
+class ConnectLoop(Kind):
+    """opens and closes 100 connections a second, and joins and leaves 5 times a second"""
+    watches = False
+
+    def tick(self, viewer):
+        viewer.turns += 1
+        try:
+            if viewer.turns % 20:
+                connect(viewer.host[0], viewer.host[1], viewer.source, 1).close()
+            else:
+                with Peer(*viewer.host, viewer.identity, viewer.source, 1) as peer:
+                    peer.join(viewer.name, timeout=1)
+                    viewer.joins += 1
+                    peer.send(bytes([wire.BYE]) + wire.text(""))
+        except (Refused, OSError) as error:
+            viewer.ended(error)
+
+
+class GarbageTLS(Kind):
+    """sends random bytes inside TLS, as messages and without their length"""
+
+    def tick(self, viewer):
+        garbage = os.urandom(random.randrange(1, 600))
+        viewer.peer.socket.sendall(wire.framed(garbage) if random.random() < 0.9 else garbage)
+
+
+class SlowMessage(Kind):
+    """sends a message of 10 MiB one byte at a time, 1,000 bytes a second; every other time one of 64,000 bytes"""
+    pings = False
+
+    def joined(self, viewer):
+        # A host that refuses messages of 10 MiB ends the connection at once; it has to wait for the shorter one.
+        viewer.peer.socket.sendall(struct.pack(">I", 10 << 20 if viewer.joins % 2 else 64_000))
+
+    def tick(self, viewer):
+        for _ in range(10):
+            viewer.peer.socket.sendall(b"\x30")
+
+
+KINDS = {
+    "stop-tcp": StopTCP, "stop-udp": StopUDP, "sigstop": Stop, "flood-tcp": FloodTCP, "flood-udp": FloodUDP,
+    "garbage-udp": GarbageUDP, "keyframes": Keyframes, "everything": Everything, "lie-constant": LieConstant,
+    "lie-growing": LieGrowing, "lie-random": LieRandom, "lie-past": LiePast, "never-acknowledge": NeverAcknowledge,
+    "acknowledge-unsent": AcknowledgeUnsent, "connect-loop": ConnectLoop, "garbage-tls": GarbageTLS,
+    "slow-message": SlowMessage,
+}
+
+
+def turns_of(text):
+    """Parses `a+b/c` into lists of kinds; ValueError for an unknown kind."""
+    turns = [kinds.split("+") for kinds in text.split("/")]
+    unknown = [kind for kinds in turns for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise ValueError(f"there is no misbehaviour {', '.join(unknown)}")
+    return turns
+
+
+# --- The viewer ------------------------------------------------------------------------------------------------------
+
+
+class Viewer:
+    def __init__(self, turns, host, identity, source, name):
+        # Each connection uses the next of these lists of kinds.
+        self.lists = [[KINDS[kind]() for kind in kinds] for kinds in turns]
+        self.kinds, self.visits = self.lists[0], 0
+        self.host, self.identity, self.source, self.name = host, identity, source, name
+        self.joins = self.turns = 0
+        self.endings = collections.Counter()
+        self.peer = self.media = self.newest = None
+        self.expected = 0
+
+    def all(self, flag):
+        return all(getattr(kind, flag) for kind in self.kinds)
+
+    def run(self, end):
+        while time.monotonic() < end:
+            self.kinds = self.lists[self.visits % len(self.lists)]
+            self.visits += 1
+            try:
+                self.visit(end)
+            except (Refused, OSError, ssl.SSLError) as error:
+                self.ended(error)
+            time.sleep(min(PAUSE, max(0, end - time.monotonic())))
+
+    def ended(self, reason):
+        self.endings[str(reason)[:120] or type(reason).__name__] += 1
+
+    def visit(self, end):
+        if not self.all("watches"):
+            while time.monotonic() < end:
+                begin = time.monotonic()
+                for kind in self.kinds:
+                    if not kind.watches:
+                        kind.tick(self)
+                time.sleep(max(0.001, TICK - (time.monotonic() - begin)))
+            return
+        with Peer(*self.host, self.identity, self.source) as self.peer:
+            self.peer.join(self.name)
+            self.joins += 1
+            self.begin_stream()
+            try:
+                for kind in self.kinds:
+                    kind.joined(self)
+                self.watch(end)
+            finally:
+                self.media.close()
+
+    def begin_stream(self):
+        self.media = self.peer.open_media()
+        self.media.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+        self.media.setblocking(False)
+        session = self.peer.session
+        self.keys = {session.media_key.number: session.media_key}
+        self.frames, self.newest, self.expected = {}, None, 0
+        self.token, self.token_end = b"", 0
+
+    def watch(self, end):
+        next_hello = next_ping = next_report = next_tick = 0
+        while (now := time.monotonic()) < end:
+            if now >= next_hello:
+                next_hello = now + (1 if self.frames or not self.all("reads_media") else 0.15)
+                self.hello()
+            if now >= next_ping and self.all("pings"):
+                next_ping = now + 4
+                self.peer.send(struct.pack(">BQ", wire.PING, 1))
+            if now >= next_report:
+                next_report = now + 0.03
+                self.say_report()
+            if now >= next_tick:
+                next_tick = now + TICK
+                for kind in self.kinds:
+                    kind.tick(self)
+            sources = [self.peer.socket] if self.all("reads_control") else []
+            sources += [self.media] if self.all("reads_media") else []
+            ready = select.select(sources, [], [], TICK / 2)[0] if sources else time.sleep(TICK / 2) or []
+            if self.peer.socket in ready or (sources[:1] == [self.peer.socket] and self.peer.socket.pending()):
+                self.take_control()
+            if self.media in ready:
+                self.take_media()
+
+    # --- Receiving
+
+    def take_control(self):
+        while self.peer.socket.pending() or select.select([self.peer.socket], [], [], 0)[0]:
+            try:
+                more = self.peer.socket.recv(1 << 16)
+            except ssl.SSLWantReadError:
+                break
+            if not more:
+                raise Refused("the connection was closed")
+            self.peer.buffer += more
+            self.take_messages()
+
+    def take_messages(self):
+        buffer, start = self.peer.buffer, 0
+        while len(buffer) >= start + 4:
+            stop = start + 4 + struct.unpack_from(">I", buffer, start)[0]
+            if len(buffer) < stop:
+                break
+            self.take_message(buffer[start + 4:stop])
+            start = stop
+        self.peer.buffer = buffer[start:]
+
+    def take_message(self, message):
+        if message[0] == wire.MEDIA_KEY:
+            key = wire.Key.read(message[1:])
+            self.keys[key.number] = key
+            if self.all("pings"):
+                self.peer.send(struct.pack(">BH", wire.MEDIA_KEY_READY, key.number))
+        elif message[0] in (wire.REFUSED, wire.BYE):
+            raise Refused("told: " + message[5 if message[0] == wire.REFUSED else 3:].decode(errors="replace"))
+
+    def take_media(self):
+        for _ in range(64):
+            try:
+                data, control, _, _ = self.media.recvmsg(1 << 16, socket.CMSG_SPACE(4))
+            except BlockingIOError:
+                return
+            size = next((struct.unpack("=i", value[:4])[0] for level, kind, value in control
+                         if (level, kind) == (socket.IPPROTO_UDP, UDP_GRO)), len(data)) or len(data)
+            self.take_burst([data[start:start + size] for start in range(0, len(data), size)])
+
+    def take_burst(self, datagrams):
+        """Opens the first and the last datagram of a burst: those between are parts of the same frame."""
+        if len(datagrams) > 2 and all(datagram[0] == wire.MEDIA for datagram in datagrams):
+            first, last = self.open(datagrams[0]), self.open(datagrams[-1])
+            if first and last and first.frame == last.frame and last.part - first.part == len(datagrams) - 1:
+                self.came(first, last.part, len(datagrams))
+                return
+        for datagram in datagrams:
+            part = self.open(datagram)
+            if part:
+                self.came(part, part.part, 1)
+
+    def open(self, datagram):
+        """The part in a datagram; None if it holds none."""
+        key = self.keys.get(struct.unpack_from(">H", datagram, 2)[0])
+        if key is None:
+            return None
+        if datagram[0] == wire.STATE:
+            token = wire.challenge(datagram, key)
+            if token:
+                self.token, self.token_end = token, time.monotonic() + 3
+                self.hello()
+        if datagram[0] != wire.MEDIA:
+            return None
+        return wire.Part.read(key.open(datagram))
+
+    def came(self, part, highest, count):
+        now = clock()
+        if part.flags & 4:
+            return
+        received, top, first, _ = self.frames.get(part.frame, (0, 0, now, now))
+        if received == 0:
+            self.expected += part.parts
+        self.frames[part.frame] = (received + count, max(top, highest), first, now)
+        self.newest = part.frame
+        while len(self.frames) > 12:
+            self.frames.pop(next(iter(self.frames)))
+
+    # --- Sending
+
+    def hello(self):
+        token = self.token if time.monotonic() < self.token_end else b""
+        self.say(wire.HELLO_DATAGRAM, struct.pack(">Q", clock()) + token)
+
+    def say(self, kind, plaintext):
+        self.send_datagram(self.peer.datagram(kind, plaintext))
+
+    def send_datagram(self, datagram):
+        try:
+            self.media.sendto(datagram, (self.peer.address, self.peer.session.media_port))
+        except BlockingIOError:
+            # Its socket is full: it can't send faster.
+            pass
+
+    def say_report(self):
+        now = clock()
+        entries = [(frame, received, highest, now - first, now - last)
+                   for frame, (received, highest, first, last) in self.frames.items()]
+        said = now, entries, self.expected, 0
+        for kind in self.kinds:
+            said = kind.report(self, *said)
+            if said is None:
+                return
+        now, entries, expected, missed = said
+        self.say(wire.FEEDBACK, wire.report(now, expected, missed)
+                 + (wire.arrivals(*entries[-12:]) if entries else b""))
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="A viewer that misbehaves.",
+        epilog="kinds:\n" + "\n".join(f"  {name:<20}{kind.__doc__}" for name, kind in KINDS.items()))
+    parser.add_argument("kinds", help="one, or several at once, joined by +, or in turns, joined by /")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--key", required=True, help="the file with its private key")
+    parser.add_argument("--source", required=True, help="the address that it sends from")
+    parser.add_argument("--name", default="crowd")
+    parser.add_argument("--seconds", type=float, default=10)
+    options = parser.parse_args()
+
+    def end(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    viewer = Viewer(turns_of(options.kinds), ("127.0.0.1", options.port), KnownIdentity(options.key), options.source,
+                    options.name)
+    # The measured processes have priority.
+    os.nice(5)
+    try:
+        viewer.run(time.monotonic() + options.seconds)
+    except KeyboardInterrupt:
+        pass
+    # A second signal would end the process before it writes its result.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print(json.dumps({"event": "misbehaved", "t": 0, "kinds": options.kinds, "joins": viewer.joins,
+                      "endings": dict(viewer.endings)}), flush=True)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,277 @@
+"""A host and its viewers as processes, for one run of `Scripts/bench crowd`, and their figures."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+from lab.network import links as between
+from lab.common import laboratory
+from lab.common.programs import Program
+
+# Seconds before measuring begins, until bandwidth estimates, rate control and decoders have settled.
+SETTLE = 5
+# Viewers that come at once where joining isn't what is measured, and the seconds until the next ones come.
+JOINING, JOINING_PAUSE = 10, 1.5
+
+
+# Niceness: host and honest viewers before misbehaving ones, which would really have machines of their own.
+FIRST, LAST = -10, 5
+
+
+class Trouble(Exception):
+    is_for_people = True
+
+
+class Place:
+    """The programs, and the identities of host and viewers."""
+
+    def __init__(self, program, crowd, directory, options):
+        self.program, self.crowd, self.directory, self.options = program, crowd, pathlib.Path(directory), options
+        help_ = subprocess.run([program, "share", "--help"], capture_output=True, text=True).stdout
+        self.has_limit_option = "--max-viewers" in help_
+        # 64 is the limit of a program without --max-viewers. Some places stay free for viewers that return before their
+        # old session has ended.
+        self.most_viewers = 900 if self.has_limit_option else 60
+        self.prepared = 0
+        # All ports are free in the private network; the viewers' ports are above 32768.
+        self.ports = itertools.count(20_000)
+        self.log = open(self.directory / "log", "a+")
+        self.relay = None
+
+    def prepare(self, count):
+        """Makes keys for that many light viewers, and for the real ones."""
+        if count > self.prepared:
+            subprocess.run([self.crowd, "prepare", str(self.directory / "population"), "--count", str(count),
+                            "--real", str(max(1, self.options.real))], check=True)
+            self.prepared = count
+
+    def source(self, size):
+        """The content to share."""
+        if self.options.content != "noise":
+            return ["--source", "pattern", "--content", self.options.content, "--size", size, "--max-fps", "30"]
+        file = self.directory / f"noise-{size}.y4m"
+        if not file.exists():
+            width, height = size.split("x")
+            subprocess.run([self.crowd, "content", str(file), "--width", width, "--height", height], check=True)
+        return ["--source", str(file)]
+
+    @property
+    def population(self):
+        return self.directory / "population"
+
+
+class Namespace:
+    """A viewer's end of a network, with the interface that `between` needs."""
+
+    def __init__(self, place, pid):
+        self.relay, self.log, self.viewer_end = place.relay, place.log, pid
+
+
+@contextlib.contextmanager
+def shaped(mbit):
+    """All that passes the loopback of this private network shares so many Mbit/s, with a queue of 50 ms."""
+    made = subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", f"{mbit}mbit", "burst", "32k",
+                           "latency", "50ms"], capture_output=True, text=True)
+    if made.returncode != 0:
+        raise Trouble(f"The loopback can't be shaped, which needs tc and the kernel's tbf: {made.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], capture_output=True)
+
+
+class Scene:
+    """One host and its viewers."""
+
+    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1", source=None, host=FIRST):
+        """`host`: its niceness."""
+        self.place, self.bind, self.niceness = place, bind, host
+        self.stack = contextlib.ExitStack()
+        self.port = next(place.ports)
+        self.words = [place.program, "share", *(source or place.source(size)), "-b", bit_rate, "--trusted-only",
+                      "--no-discovery", "--json", "--name", "desk", "--port", str(self.port), "--media-port",
+                      str(next(place.ports)), "--time-limit", "300",
+                      *([] if bind is None else ["--bind", bind]), *shlex.split(place.options.host_options)]
+        if place.has_limit_option:
+            self.words += ["--max-viewers", str(max(64, viewers + 20))]
+        self.real, self.misbehaving = [], []
+
+    def __enter__(self):
+        try:
+            self.host = self.start(self.words, self.place.population / "host", self.niceness)
+            if not self.host.wait_for("ready"):
+                raise Trouble(f"The host doesn't start: {self.host.error_text}")
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def start(self, words, state, niceness=FIRST):
+        program = Program([str(word) for word in words], state)
+        self.stack.callback(program.end)
+        set_niceness(program.pid, niceness)
+        return program
+
+    def watch(self, count=None):
+        """Starts real viewers, which decode."""
+        for number in range(self.place.options.real if count is None else count):
+            viewer = self.start([self.place.program, "watch", f"127.0.0.1:{self.port}", "--no-window", "--json",
+                                 "--time-limit", "300"], self.place.population / f"real-{number}")
+            self.real.append(viewer)
+
+    def misbehave(self, peers, seconds, first):
+        """Starts a process for each of `peers` (lists of kinds), with the keys from number `first` on."""
+        for number, kinds in enumerate(peers, first):
+            key = self.place.population / "crowd" / f"{number}.pem"
+            peer = self.start([sys.executable, "-B", "-m", "lab.bench.crowd.misbehaving", kinds, "--port", self.port, "--key", key,
+                               "--source", f"127.0.{1 + number // 250}.{1 + number % 250}", "--name",
+                               f"crowd {number}", "--seconds", seconds], self.place.directory, niceness=LAST)
+            peer.kinds, peer.number = kinds, number
+            self.misbehaving.append(peer)
+
+    def crowd(self, groups, begin, seconds, first=0, at=(), target="127.0.0.1", more=()):
+        """Starts light viewers. `at`: a command prefix that enters a network namespace."""
+        words = [*at, self.place.crowd, "watch", f"{target}:{self.port}", "--directory", self.place.population,
+                 "--begin", begin, "--seconds", seconds, "--first", first, *more]
+        for group in groups:
+            words += ["--group", group]
+        return self.start(words, self.place.directory)
+
+    def measure(self, crowd):
+        """The figures between the crowd's `begin` and `end`, including its result."""
+        begin = self.moment(crowd, "begin")
+        before = [self.sample(crowd), time.monotonic()]
+        self.moment(crowd, "end")
+        after = [self.sample(crowd), time.monotonic()]
+        found = self.result_of(crowd)
+        if self.host.fate:
+            raise Trouble(f"The host ended by {self.host.fate}: {self.host.error_text}")
+        span = after[1] - before[1]
+        return {
+            "crowd": found, "host_cpu": (after[0]["host"] - before[0]["host"]) / span,
+            "crowd_cpu": (after[0]["crowd"] - before[0]["crowd"]) / span,
+            "idle": (after[0]["idle"] - before[0]["idle"]) / span / os.cpu_count(),
+            "rss": after[0]["rss"], "peak": after[0]["peak"], "begin": begin,
+            "real": [self.real_figures(viewer, before[1], after[1]) for viewer in self.real],
+            "host_events": self.told(), "load": os.getloadavg()[0],
+        }
+
+    @staticmethod
+    def result_of(crowd):
+        found = crowd.wait_for("result", 60)
+        if found is None:
+            raise Trouble(f"The viewers came to no result: {crowd.error_text}")
+        for viewer in found["viewers"]:
+            # Missing files are left out.
+            for name in ("pairedMs", "firstPictureMs", "latencyMs", "order", "ended"):
+                viewer.setdefault(name, None)
+        return found
+
+    def moment(self, crowd, name):
+        event = crowd.wait_for(name, 120)
+        if event is None:
+            raise Trouble(f"The viewers came to no {name}: {crowd.error_text}")
+        return event["time"]
+
+    def sample(self, crowd):
+        memory = memory_of(self.host.pid)
+        with open("/proc/stat") as file:
+            idle = int(file.readline().split()[4]) / os.sysconf("SC_CLK_TCK")
+        return {"host": self.host.processor(), "crowd": crowd.processor(), "idle": idle, **memory}
+
+    @staticmethod
+    def real_figures(viewer, begin, end):
+        lines = [event for event in viewer.named("stats", begin + 0.5) if event["at"] <= end + 0.5]
+        latencies = [line["latencyMs"]["captureToPicture"] for line in lines
+                     if "captureToPicture" in line.get("latencyMs", {})]
+        return {"fps": median([line["fps"] for line in lines]),
+                "lowest": min((line["fps"] for line in lines), default=0),
+                "median": median([one["median"] for one in latencies]),
+                "p95": median([one["p95"] for one in latencies])}
+
+    def told(self):
+        """The host's reasons for viewers that left or were refused."""
+        left = [{"name": event.get("name"), "reason": event.get("reason")}
+                for event in self.host.events if event["event"] in ("viewer-left", "refused")]
+        return left
+
+    def end_misbehaving(self):
+        """Ends the misbehaving viewers; returns the result of each."""
+        found = []
+        for peer in self.misbehaving:
+            # A process that has stopped itself must be continued before it can end.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(peer.pid, signal.SIGCONT)
+            peer.process.terminate()
+        for peer in self.misbehaving:
+            said = peer.wait_for("misbehaved", 6)
+            found.append({"kinds": peer.kinds, "name": f"crowd {peer.number}",
+                          **({"joins": said["joins"], "endings": said["endings"]} if said
+                             else {"trouble": peer.error_text[-400:]})})
+        return found
+
+
+class Networks:
+    """Viewers with their own links, each in a network namespace, for one scene."""
+
+    def __init__(self, place, links):
+        self.place, self.links = place, links
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        try:
+            self.ends = []
+            for number, settings in enumerate(self.links, 1):
+                pid = self.stack.enter_context(between.namespace(self.place.log))
+                self.stack.enter_context(between.Relay(Namespace(self.place, pid), settings, [], number, number))
+                self.ends.append((["nsenter", f"--net=/proc/{pid}/ns/net", "--"], f"10.77.{number}.1"))
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+
+def set_niceness(session, niceness):
+    """Sets the niceness of a session. If the kernel schedules sessions as groups (sched(7), autogroup), a process's own
+    niceness counts only within its session.
+    """
+    with contextlib.suppress(OSError):
+        pathlib.Path(f"/proc/{session}/autogroup").write_text(str(niceness))
+
+
+def memory_of(pid):
+    """In KiB: resident memory, the part of it that isn't files, and its peak."""
+    names = {"VmRSS": "rss", "RssAnon": "own", "VmHWM": "peak"}
+    found = dict.fromkeys(names.values(), 0)
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name in names:
+            found[names[name]] = int(value.split()[0])
+    return found
+
+
+def median(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+def has_relay():
+    """Whether network namespaces can be made on this machine."""
+    try:
+        with open(os.devnull, "w") as log, between.namespace(log):
+            return os.path.exists("/dev/net/tun")
+    except (OSError, laboratory.Trouble):
+        return False

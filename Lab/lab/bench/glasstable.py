@@ -1,0 +1,149 @@
+"""The glass-to-glass table, and whether each aim is reached."""
+
+from lab.common import records as results
+from lab.bench import systems
+from lab.common.records import median, number
+
+HEADINGS = {"still": "still desktop, small change", "scroll": "scrolling text", "video": "video-like"}
+#: Short names for the table.
+TITLES = {"beamroom": systems.BeamRoom.title, **{name: peer.title for name, peer in systems.PEERS.items()}}
+
+
+#: The program's names of its stages in words, in a frame's order. The viewer also reports the host's stages.
+STAGES = {
+    "viewer.capture": "from the change until the encoder has it",
+    "viewer.encode": "converted and encoded",
+    "viewer.network": "until its first datagram arrives",
+    "viewer.reassembly": "until its last",
+    "viewer.decode": "decoded",
+    "viewer.present": "drawn in the window",
+    "viewer.captureToArrival": "sum: from the change to the last datagram",
+    "viewer.arrivalToWindow": "sum: from there to the window",
+    "viewer.captureToWindow": "sum: from the change to the window",
+}
+
+
+def figure(table, system, content, name):
+    """The median over the repetitions; None if it wasn't measured."""
+    found = table["systems"].get(system, {})
+    values = found.get("start") if content == "start" else found.get(content, {}).get(name)
+    return median(values or [])
+
+
+def pair(first, second, digits=0):
+    return f"{number(first, digits)} / {number(second, digits)}"
+
+
+def still_row(table, system):
+    def get(name):
+        return figure(table, system, "still", name)
+
+    return [TITLES[system], number(get("median")), number(get("p95")), number(get("rest_cpu")),
+            number(get("rest_datagrams")), number(get("luma_rested")), number(figure(table, system, "start", ""), 0),
+            pair(get("memory_host"), get("memory_viewer"))]
+
+
+def moving_row(table, system, content):
+    def get(name):
+        return figure(table, system, content, name)
+
+    return [TITLES[system], number(get("median")), number(get("p95")), number(get("fps")),
+            pair(get("cpu_host"), get("cpu_viewer")), number(get("psnr")), number(get("luma_rested")),
+            number(get("mbit"), 2 if (get("mbit") or 9) < 1 else 1), pair(get("memory_host"), get("memory_viewer"))]
+
+
+def show_table(name, table):
+    print(f"{table['width']}x{table['height']} at {table['rate']}, {table['bit_rate'] // 1000} Mbit/s for H.264")
+    for content, heading in HEADINGS.items():
+        shown = [system for system, found in table["systems"].items() if content in found]
+        if not shown:
+            continue
+        print()
+        if content == "still":
+            head = [heading, "median ms", "p95", "at rest: CPU %", "datagrams/s", "dB after 2 s", "first picture ms",
+                    "MiB host / viewer"]
+            print(results.table([still_row(table, system) for system in shown], head))
+        else:
+            head = [heading, "median ms", "p95", "fps", "CPU % host / viewer", "dB moving", "after 2 s", "Mbit/s",
+                    "MiB host / viewer"]
+            print(results.table([moving_row(table, system, content) for system in shown], head))
+    print()
+
+
+def targets(table):
+    """The aims, each as (words, figure, limit, whether more is better); the limit is None without the peer's figure."""
+    def own(content, name):
+        return figure(table, "beamroom", content, name)
+
+    def times(factor, peer, content, name):
+        value = figure(table, peer, content, name)
+        return value and factor * value
+
+    aims = []
+    if own("still", "median") is not None:
+        memory = [own(content, f"memory_{end}") for content in HEADINGS for end in ("host", "viewer")]
+        aims += [
+            ("still: median, 0.7 x TigerVNC's", own("still", "median"), times(0.7, "x0vnc", "still", "median"), False),
+            ("still: p95", own("still", "p95"), 9, False),
+            ("at rest: CPU %", own("still", "rest_cpu"), 2, False),
+            ("at rest: datagrams a second, keep-alives only", own("still", "rest_datagrams"), 4, False),
+            ("first right picture, ms", own("start", ""), 100, False),
+            ("memory of the larger end, MiB", max((value for value in memory if value), default=None), 150, False),
+        ]
+    for content, factor, least_db in (("scroll", 0.55, 33), ("video", 0.6, 41)):
+        if own(content, "median") is None:
+            continue
+        others = [figure(table, name, content, "psnr") for name, peer in systems.PEERS.items() if peer.is_h264]
+        best = max([least_db, *(value for value in others if value)])
+        aims += [
+            (f"{content}: median, {factor} x GStreamer's", own(content, "median"),
+             times(factor, "gst", content, "median"), False),
+            (f"{content}: p95", own(content, "p95"), 18, False),
+            (f"{content}: frames a second", own(content, "fps"), 59, True),
+            (f"{content}: CPU %, 0.75 x GStreamer's", own(content, "cpu"), times(0.75, "gst", content, "cpu"), False),
+            (f"{content}: dB moving, the best H.264 peer's", own(content, "psnr"), best, True),
+        ]
+    for content, heading in HEADINGS.items():
+        if own(content, "luma_rested") is not None:
+            aims.append((f"{content}: luma dB after 2 s", own(content, "luma_rested"), 46, True))
+    return aims
+
+
+def verdict(value, limit, more_is_better):
+    if limit is None or value is None:
+        return "not judged"
+    return "met" if (value >= limit if more_is_better else value <= limit) else "NOT MET"
+
+
+def show_targets(table):
+    rows = [[words, number(value), ("≥ " if more else "≤ ") + number(limit), verdict(value, limit, more)]
+            for words, value, limit, more in targets(table)]
+    if rows:
+        print(results.table(rows, ["BeamRoom's aims at 1080p60", "measured", "wanted", ""]))
+        print()
+
+
+def stage_rows(table):
+    """BeamRoom's own times by stage: medians in ms for each content, in a frame's order."""
+    found = {content: table["systems"].get("beamroom", {}).get(content, {}).get("stages", []) for content in HEADINGS}
+    names = {name for runs in found.values() for run in runs for name in run if name.startswith("viewer.")}
+    return [[STAGES.get(name, f"`{name}`"), *(
+        number(median(run[name]["median"] for run in runs if name in run), 2) for runs in found.values())]
+        for name in [*STAGES, *sorted(names - set(STAGES))] if name in names]
+
+
+def show_stages(table):
+    rows = stage_rows(table)
+    if rows:
+        print(results.table(rows, ["BeamRoom's stages, median ms", *HEADINGS]))
+        print()
+
+
+def show(entry):
+    print(f"{entry['date']}, commit {entry['commit']}, {results.describe(entry['machine'])}")
+    print(f"Medians of {entry['reps']} runs of {entry['seconds']:g} s each.\n")
+    for name, table in entry["tables"].items():
+        show_table(name, table)
+        if name == "1080p60":
+            show_targets(table)
+        show_stages(table)

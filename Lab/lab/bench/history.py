@@ -1,0 +1,156 @@
+"""Scripts/bench history: the figures over time, newest last."""
+
+import argparse
+import sys
+
+from lab.bench import micro
+from lab.network import report
+from lab.common import records as results
+from lab.bench.sound import table as soundtable
+from lab.bench import glasstable as table
+from lab.common.records import number
+
+
+def micro_figures(entry):
+    for one in entry["benchmarks"]:
+        yield one["name"], one["time"], micro.time
+    for name, slope in entry["allocations_per_datagram"].items():
+        yield f"{name}: allocations/datagram", slope, lambda value: f"{value:g}"
+
+
+def glass_figures(entry):
+    def plain(digits, unit=""):
+        return lambda value: number(value, digits, unit)
+
+    for name, part in entry["tables"].items():
+        for system in part["systems"]:
+            for content in table.HEADINGS:
+                for figure, form in (("median", plain(1, " ms")), ("p95", plain(1, " ms")), ("fps", plain(1, " fps")),
+                                     ("cpu", plain(0, " %")), ("psnr", plain(1, " dB")), ("rest_cpu", plain(1, " %"))):
+                    value = table.figure(part, system, content, figure)
+                    if value is not None:
+                        yield f"{name} {system} {content} {figure}", value, form
+            value = table.figure(part, system, "start", "")
+            if value is not None:
+                yield f"{name} {system} first picture", value, plain(0, " ms")
+
+
+def netlab_figures(entry):
+    for name, systems in entry["networks"].items():
+        for system in systems:
+            for figure, digits, unit in (("fps", 1, " fps"), ("frozen", 1, " %"), ("median", 1, " ms"), ("p95", 1, " ms"),
+                                         ("broken", 1, " %"), ("luma", 1, " dB"), ("mbit", 2, " Mbit/s"),
+                                         ("legible_after", 1, " s"), ("full_after", 1, " s"),
+                                         ("picture_after", 0, " ms")):
+                value = report.figure(entry, name, system, figure)
+                if value is not None:
+                    yield (f"{name} {system} {figure}", value,
+                           lambda one, digits=digits, unit=unit: number(one, digits, unit))
+
+
+def crowd_figures(entry):
+    def form(digits, unit=""):
+        return lambda value: number(value, digits, unit)
+
+    def middle(runs, name):
+        return results.median([run.get(name) for run in runs])
+
+    found = entry["rows"]
+    runs = found.get("viewers", {}).get("runs", [])
+    for count in sorted({run["count"] for run in runs}):
+        some = [run for run in runs if run["count"] == count]
+        yield f"{count} viewers host's CPU", 100 * middle(some, "host_cpu"), form(0, " %")
+        yield f"{count} viewers slowest", middle(some, "fps_lowest"), form(1, " fps")
+        yield f"{count} viewers memory", middle(some, "rss") / 1024, form(0, " MiB")
+        spreads = [run["spread"]["median"] for run in some if run["spread"]]
+        if spreads:
+            yield f"{count} viewers last behind first", results.median(spreads), form(2, " ms")
+    runs = found.get("memory", {}).get("runs", [])
+    if runs:
+        yield "memory of one more viewer", middle(runs, "each"), form(0, " KiB")
+    runs = found.get("joins", {}).get("runs", [])
+    if runs:
+        yield "40 join, first picture", middle(runs, "first_median"), form(0, " ms")
+        yield "40 join, last picture", middle(runs, "first_longest"), form(0, " ms")
+        yield "40 join, keyframes in a second", middle(runs, "busiest"), form(0)
+    for row, sides in (("misbehaving", ("without", "with")), ("networks", ("alone", "beside"))):
+        for side in sides if row in found else ():
+            for name, digits, unit in (("fps_lowest", 1, " fps"), ("latency", 1, " ms"), ("latency_p95", 1, " ms"),
+                                       ("lost", 0, ""), ("bytes_a_frame", 0, " B"), ("keyframes", 0, "")):
+                value = middle(found[row][side], name)
+                if value is not None:
+                    yield f"{row} {side} {name}", value, form(digits, unit)
+
+
+def words_figures(entry):
+    def form(digits, unit):
+        return lambda value: number(value, digits, unit)
+
+    found = entry["rows"]
+    for row, words in (("captions", "caption to event"), ("drawn", "caption to window")):
+        for name in ("median", "p95"):
+            yield f"{words} {name}", found[row][name], form(1, " ms")
+    yield "late viewer, first line", found["history"]["first"], form(0, " ms")
+    yield "late viewer, last line", found["history"]["last"], form(0, " ms")
+    yield "messages both ways", found["messages"]["seconds"], form(1, " s")
+    yield "notes equal after", found["notes"]["seconds"], form(2, " s")
+    for side, times in found["restarts"].items():
+        yield f"restart of the {side}", times["median"], form(2, " s")
+
+
+def room_figures(entry):
+    def form(digits, unit):
+        return lambda value: number(value, digits, unit)
+
+    found = entry["rows"]
+    for row, name, words in (("words", "all_know_all", "all know all"), ("words", "healed", "equal after a split"),
+                             ("faults", "killed", "a killed one is gone"), ("faults", "frozen", "a frozen one is gone"),
+                             ("faults", "moved", "a moved one is here")):
+        yield words, found[row][name], form(2, " s")
+    yield "more through another member", found["pictures"]["more"], form(1, " ms")
+    yield "shown in each tile", found["grid"]["shown_least"], form(1, "")
+    yield "of one who shows all", found["grid"]["viewer"], form(0, " %")
+
+
+def sound_figures(entry):
+    for words, server, line in soundtable.figures(entry["rows"]):
+        yield f"{words}, {server}", line.value, lambda one, line=line: number(one, line.digits, line.unit)
+
+
+def show(kind, figures, count, pattern):
+    entries = results.read(kind)
+    if not entries:
+        script = "Scripts/netlab" if kind == "netlab" else f"Scripts/bench {kind}"
+        return print(f"There is no history of {kind} yet: {script} begins it.", file=sys.stderr)
+    newest = entries[-1]
+    # Figures of different machines can't be compared.
+    same = [entry for entry in entries if results.is_same(entry["machine"], newest["machine"])][-count:]
+    print(f"{kind}: {results.describe(newest['machine'])}")
+    measured = [{name: value for name, value, _ in figures(entry)} for entry in same]
+    rows = []
+    for name, value, form in figures(newest):
+        if pattern not in name:
+            continue
+        values = [entry.get(name) for entry in measured]
+        before = [one for one in values[:-1] if one is not None]
+        ratio = number(value / before[-1], 2) if before and before[-1] else "–"
+        rows.append([name, *("–" if one is None else form(one) for one in values), ratio])
+    heads = [f"{entry['date'][:10]} {entry['commit'][:7]}" + ("*" if entry["commit"].endswith("-dirty") else "")
+             for entry in same]
+    print(results.table(rows, ["", *heads, "ratio"]))
+    if any(head.endswith("*") for head in heads):
+        print("* with changes that weren't committed")
+    print()
+
+
+def run(arguments):
+    parser = argparse.ArgumentParser(prog="Scripts/bench history")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words", "room", "sound"),
+                        help="(all)")
+    parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
+    parser.add_argument("--match", default="", help="only figures whose names contain this")
+    options = parser.parse_args(arguments)
+    for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures),
+                          ("crowd", crowd_figures), ("words", words_figures), ("room", room_figures), ("sound", sound_figures)):
+        if options.kind in (None, kind):
+            show(kind, figures, options.entries, options.match)

@@ -1,0 +1,79 @@
+"""Scripts/bench micro: times and allocations of the hot paths."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+from lab.common import records as results
+
+UNITS = ((1e6, "ms"), (1e3, "µs"), (1, "ns"))
+
+
+def time(nanoseconds):
+    for factor, unit in UNITS:
+        if nanoseconds >= factor:
+            return f"{nanoseconds / factor:.3g} {unit}"
+    return "0 ns"
+
+
+def build(installs):
+    program = os.environ.get("BEAMROOM_BENCHMARKS")
+    if program:
+        return program
+    if installs:
+        subprocess.run([results.ROOT / "Scripts" / "setup"], check=True, stdout=sys.stderr)
+    subprocess.run(["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom-benchmarks"], cwd=results.ROOT,
+                   check=True, stdout=sys.stderr)
+    path = subprocess.run(["swift", "build", "-c", "release", "--static-swift-stdlib", "--show-bin-path"], cwd=results.ROOT, check=True,
+                          capture_output=True, text=True).stdout.strip()
+    return f"{path}/beamroom-benchmarks"
+
+
+def per_datagram(benchmarks):
+    """Allocations for each further datagram of a frame, from pairs of benchmarks with different frame lengths."""
+    slopes = {}
+    for short in benchmarks:
+        if not short["name"].endswith(" 20 kB"):
+            continue
+        name = short["name"][:-len(" 20 kB")]
+        long = next((other for other in benchmarks if other["name"] == name + " 40 kB"), None)
+        if long and long["datagrams"] > short["datagrams"]:
+            slopes[name] = round((long["allocations"] - short["allocations"])
+                                 / (long["datagrams"] - short["datagrams"]), 3)
+    return slopes
+
+
+def show(entry):
+    rows = [[one["name"], time(one["time"]), time(one["p95"]),
+             results.number(one["datagrams"] or None, 0), results.number(one["allocations"], 2)]
+            for one in entry["benchmarks"]]
+    print(results.table(rows, ["", "median", "p95", "datagrams", "allocations"]))
+    print()
+    for name, slope in entry["allocations_per_datagram"].items():
+        print(f"{name}: {round(slope, 2):g} allocations for each further datagram of a frame")
+
+
+def run(arguments):
+    parser = argparse.ArgumentParser(prog="Scripts/bench micro")
+    parser.add_argument("--filter", metavar="REGEX", help="only benchmarks whose names match")
+    parser.add_argument("--seconds", type=float, default=1, help="measured for each, at least (1)")
+    parser.add_argument("--no-history", action="store_true", help="print only")
+    parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    options = parser.parse_args(arguments)
+    command = [build(not options.no_setup), "--format", "json", "--min-time", str(options.seconds)]
+    if options.filter:
+        command += ["--filter", options.filter]
+    measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["benchmarks"]
+    for one in measured:
+        for key in ("time", "p95"):
+            one[key] = round(one[key])
+        for key in ("datagrams", "allocations"):
+            one[key] = round(one[key], 3)
+        one["iterations"] = round(one["iterations"])
+    entry = results.entry(benchmarks=measured, allocations_per_datagram=per_datagram(measured))
+    show(entry)
+    # A run of only some benchmarks isn't added to the history, because others couldn't be compared with it.
+    if not options.no_history and not options.filter:
+        results.append("micro", entry)

@@ -1,0 +1,146 @@
+"""What happens to sound servers, and whether the sound comes back: seconds from the cause to the tone at the viewer's sink."""
+
+import contextlib
+import subprocess
+import time
+
+import numpy
+from lab.common.laboratory import Trouble
+from lab.bench.sound.listening import tone_levels
+from lab.common.members import wait
+from lab.bench.sound.rig import Rig, sounds
+from lab.bench.sound.servers import OTHER, SPEAKER
+from lab.bench.wall import decoded, new_screen, rate_of
+
+TONE, SECOND_TONE = 400, 1000
+#: Until it is given up.
+LIMIT = 30
+
+
+def measure(options, kind, directory, stack):
+    rig = Rig(options, kind, directory, stack)
+    found = {name: globals()[name](rig) for name in options.breaks}
+    return found
+
+
+def _tone(rig, stack, server, frequency=TONE, device=None):
+    return rig.play(stack, server, kind="tone", frequency=frequency, amplitude=0.25, latency=0.02, device=device)
+
+
+def _wait_for_tone(recorder, frequency, after):
+    """Seconds from `after` until the tone came; None if it didn't within LIMIT."""
+    limit = time.monotonic() + LIMIT
+    while time.monotonic() < limit:
+        time.sleep(0.1)
+        moment = recorder.recording().first_tone(frequency, after)
+        if moment is not None:
+            return moment - after
+    return None
+
+
+def _both(rig, stack):
+    rig.move(stack)
+    stack.enter_context(rig.link("clean"))
+    rig.share(stack, "--audio", "auto")
+    return rig.watch(stack, "--no-window", "--audio-output", SPEAKER)
+
+
+def host_server(rig):
+    """The host's server is killed and started again."""
+    with contextlib.ExitStack() as inner:
+        viewer = _both(rig, inner)
+        recorder = rig.record(inner, rig.viewer)
+        _tone(rig, inner, rig.host)
+        if _wait_for_tone(recorder, TONE, 0) is None:
+            raise Trouble("No sound came to begin with.")
+        seen = len(decoded(viewer.lines, "stats"))
+        rig.host.kill()
+        time.sleep(3)
+        rig.host.start()
+        # Another one, so that what is still under way isn't taken for it.
+        _tone(rig, inner, rig.host, SECOND_TONE)
+        back = _wait_for_tone(recorder, SECOND_TONE, time.monotonic())
+        return {"seconds": back, "fps": rate_of(decoded(viewer.lines, "stats")[seen:], "frames")}
+
+
+def viewer_server(rig):
+    """The viewer's server is killed and started again."""
+    with contextlib.ExitStack() as inner:
+        viewer = _both(rig, inner)
+        recorder = rig.record(inner, rig.viewer)
+        _tone(rig, inner, rig.host)
+        if _wait_for_tone(recorder, TONE, 0) is None:
+            raise Trouble("No sound came to begin with.")
+        seen = len(decoded(viewer.lines, "stats"))
+        rig.viewer.kill()
+        time.sleep(3)
+        rig.viewer.start()
+        again = time.monotonic()
+        recorder = rig.record(inner, rig.viewer)
+        return {"seconds": _wait_for_tone(recorder, TONE, again),
+                "fps": rate_of(decoded(viewer.lines, "stats")[seen:], "frames")}
+
+
+def default_sink(rig):
+    """The host's default sink is another one in mid-stream; each plays a tone of its own."""
+    with contextlib.ExitStack() as inner:
+        _both(rig, inner)
+        recorder = rig.record(inner, rig.viewer)
+        _tone(rig, inner, rig.host, TONE, SPEAKER)
+        _tone(rig, inner, rig.host, SECOND_TONE, OTHER)
+        if _wait_for_tone(recorder, TONE, 0) is None:
+            raise Trouble("No sound came to begin with.")
+        before = time.monotonic()
+        rig.host.set_default(OTHER)
+        found = {"seconds": _wait_for_tone(recorder, SECOND_TONE, before)}
+        time.sleep(1)
+        levels = tone_levels(recorder.recording().part(time.monotonic() - 0.5, time.monotonic()), TONE)
+        found["old_tone"] = float(levels.max()) if len(levels) else None
+    rig.host.set_default(SPEAKER)
+    return found
+
+
+def two_viewers(rig):
+    """Two viewers, of which one is muted with the key m: levels of the tone at both sinks, in parts of full scale."""
+    with contextlib.ExitStack() as inner:
+        screen, _ = new_screen(inner, "640x360")
+        _both(rig, inner)
+        looks = ("--display", screen, "--fullscreen", "--renderer", "software", "--audio-output", OTHER)
+        muted = rig.watch(inner, *looks)
+        recorders = [rig.record(inner, rig.viewer, f"{sink}.monitor") for sink in (SPEAKER, OTHER)]
+        _tone(rig, inner, rig.host)
+        for recorder in recorders:
+            if _wait_for_tone(recorder, TONE, 0) is None:
+                raise Trouble("One of two viewers has no sound.")
+        subprocess.run(["xdotool", "mousemove", "320", "180", "key", "m"], env={"DISPLAY": screen, "PATH": "/usr/bin:/bin"},
+                       check=True)
+        time.sleep(2)
+        end = time.monotonic()
+        levels = [tone_levels(recorder.recording().part(end - 1, end), TONE) for recorder in recorders]
+        time.sleep(1)
+        return {"loud": float(numpy.median(levels[0])) if len(levels[0]) else 0, "muted": float(max(levels[1], default=0)),
+                "told": next(iter(sounds(muted)[-1:]), {})}
+
+
+def no_server(rig):
+    """No sound server at either end, beside both: frames a second that the viewer counts."""
+    rates = {}
+    for name, server in (("with", None), ("without", Nothing())):
+        with contextlib.ExitStack() as inner:
+            inner.enter_context(rig.link("clean"))
+            rig.move(inner)
+            rig.share(inner, "--audio", "auto", server=server)
+            viewer = rig.watch(inner, "--no-window", "--audio-output", SPEAKER, server=server)
+            wait("figures", 10, lambda: viewer.count("stats") >= 2)
+            time.sleep(4)
+            rates[name] = rate_of(decoded(viewer.lines, "stats")[1:], "frames")
+    return {"fps": rates, "ratio": rates["without"] / rates["with"] if rates["with"] else None}
+
+
+class Nothing:
+    """In place of a server."""
+
+    environment = {"PULSE_SERVER": "unix:/nonexistent/pulse.socket", "XDG_RUNTIME_DIR": "/nonexistent"}
+
+
+NAMES = ("host_server", "viewer_server", "default_sink", "two_viewers", "no_server")

@@ -1,0 +1,120 @@
+"""Scripts/bench sound: how late, how whole and how far from the picture sound is, between real programs and sound servers."""
+
+import argparse
+import contextlib
+import importlib
+import os
+import pathlib
+import subprocess
+
+from lab.common import rows as benchrows
+from lab.bench import glass
+from lab.common import laboratory
+from lab.network import netlab
+from lab.common import records as results
+from lab.bench.sound import table as soundtable
+
+SOURCES = results.LAB / "probes" / "sound"
+#: Each row with its module. These are imported late: they need python3-numpy, which may have been installed just now.
+ROWS = {"clicks": "clicks", "skew": "skew", "networks": "losses", "cpu": "cost", "music": "music", "film": "film",
+        "faults": "breaks"}
+NAMES = tuple(ROWS)
+NETWORKS = ("loss1", "loss5", "bursts", "jitter", "narrow")
+BREAKS = ("host_server", "viewer_server", "default_sink", "two_viewers", "no_server")
+SERVERS = {"pulse": ("pulse",), "pipewire": ("pipewire",), "both": ("pulse", "pipewire")}
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="Scripts/bench sound",
+        description="A host and viewers run in network namespaces of their own, with the laboratory's link between them, each"
+        " with its own PulseAudio or PipeWire and null sinks. What is played at the host is recorded at the viewer's sink by"
+        " the same clock: clicks, a tone, music, and beeps beside flashes on the screen. Needs root. All rows with both"
+        " servers take about an hour and a half, most of it the row skew (10 minutes each) and the row networks.")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", choices=NAMES, help="of " + ", ".join(NAMES) + " (all)")
+    parser.add_argument("--server", choices=SERVERS, help="pulse, pipewire or both (both; with --check pulse)")
+    parser.add_argument("--clicks", type=int, default=100, help="of the row clicks (100)")
+    parser.add_argument("--skew-seconds", type=float, default=600, help="of the row skew (600)")
+    parser.add_argument("--seconds", type=float, default=10, help="of each run of the row networks (10)")
+    parser.add_argument("--reps", type=int, default=3, help="pairs of the row networks, without and with sound (3)")
+    parser.add_argument("--cpu-seconds", type=float, default=20, help="of each run of the row cpu (20)")
+    parser.add_argument("--cpu-reps", type=int, default=3, help="pairs of the row cpu (3)")
+    parser.add_argument("--networks", nargs="+", metavar="NETWORK", choices=NETWORKS, default=list(NETWORKS),
+                        help="of " + ", ".join(NETWORKS) + " (all)")
+    parser.add_argument("--faults", nargs="+", metavar="FAULT", choices=BREAKS, default=list(BREAKS), dest="breaks",
+                        help="of " + ", ".join(BREAKS) + " (all)")
+    parser.add_argument("--content", choices=("video", "scroll"), default="video", help="what moves beside (video)")
+    parser.add_argument("--seed", type=int, default=1, help="of what the relay decides (1); each repetition adds one")
+    parser.add_argument("--relay", action="store_true", help="the project's own relay even where there is netem")
+    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
+    parser.add_argument("--check", action="store_true",
+                        help="instead: less than a minute, for the tests; exit status 1 if something doesn't work")
+    parser.add_argument("--no-history", action="store_true",
+                        help="print only; with --check or without some rows or servers, nothing is added either")
+    parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    options = parser.parse_args(arguments)
+    if min(options.clicks, options.skew_seconds, options.seconds, options.cpu_seconds) < 2 or min(
+            options.reps, options.cpu_reps) < 1:
+        parser.error("times and counts are at least 2, --reps and --cpu-reps at least 1")
+    options.music_seconds, options.film_seconds, options.films = 30, 15, ("mkv", "mp4")
+    if options.check:
+        options.clicks, options.skew_seconds, options.seconds, options.music_seconds = 4, 5, 4, 5
+        options.film_seconds, options.films, options.cpu_seconds, options.cpu_reps = 4, ("mkv",), 2, 1
+        options.breaks = ["host_server"]
+    options.rows = options.rows or (["clicks", "skew", "networks", "music", "film"] if options.check else list(NAMES))
+    options.server = SERVERS[options.server or ("pulse" if options.check else "both")]
+    return options
+
+
+def build_probe():
+    glass.BUILD.mkdir(parents=True, exist_ok=True)
+    probe = glass.BUILD / "soundprobe"
+    sources = sorted(SOURCES.glob("*.c"))
+    newest = max(path.stat().st_mtime for path in [*sources, SOURCES / "soundprobe.h"])
+    if not probe.exists() or probe.stat().st_mtime < newest:
+        subprocess.run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-o", probe, *sources, "-lpulse", "-lX11",
+                        "-lXext", "-lm"], check=True)
+    return str(probe)
+
+
+def run(arguments):
+    if arguments[:1] == ["--inside"]:
+        return inside(arguments[1:])
+    return benchrows.outside("sound", arguments, parse(arguments), lambda environment: environment.update(
+        BEAMROOM_RELAY=netlab.build_relay(), BEAMROOM_PROBE=glass.build_probe(), BEAMROOM_SOUNDPROBE=build_probe()))
+
+
+def alone(row, measure, options, kind, directory):
+    """The figures of a row with one server. What can't be measured doesn't keep the other rows from it."""
+    try:
+        with contextlib.ExitStack() as stack:
+            return measure(options, kind, directory, stack)
+    except laboratory.Trouble as trouble:
+        glass.say(f"{row}, {soundtable.SERVERS[kind]}: {trouble}")
+        return {"trouble": str(trouble)}
+
+
+def inside(arguments):
+    options = parse(arguments)
+    if os.geteuid() != 0:
+        raise laboratory.Trouble("Scripts/bench sound needs root, for network namespaces and TUN devices.")
+    laboratory.enter()
+
+    def measure(row, directory, _):
+        module = importlib.import_module(f"lab.bench.sound.{ROWS[row]}")
+        # One network instead of pairs.
+        one = module.quick if options.check and row == "networks" else module.measure
+        return {kind: alone(row, one, options, kind, directory) for kind in options.server}
+
+    found, entry = benchrows.inside("sound", options, measure)
+    print(f"{results.describe(entry['machine'])}; null sinks, both ends on one machine, each in a network of its own; commit"
+          f" {entry['commit']}, load {entry['load']:.1f}\n")
+    print(results.table(soundtable.table(found), soundtable.HEAD))
+    print("\nFrom a click until it comes out of the recorder, the player's 10 ms, both sinks and the recorder included: the"
+          " aims are about\nthat. Others' buffers are those that they hold back at the viewer alone. 24 h of drift are"
+          " simulated by the tests.")
+    broken = [words for name in found for words in soundtable.wrong(name, found[name])]
+    if options.check and broken:
+        print(f"Doesn't work: {'; '.join(broken)}")
+    benchrows.keep("sound", options, entry, NAMES if options.server == SERVERS["both"] else None)
+    return 1 if options.check and broken else 0

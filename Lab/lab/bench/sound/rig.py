@@ -1,0 +1,202 @@
+"""Both ends of a measurement of sound: a sound server for each, the laboratory's link between them, and what listens."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import threading
+import time
+
+from lab.network import links as between
+from lab.network import networks
+from lab.common.laboratory import Trouble, end
+from lab.bench.sound.listening import Recording
+from lab.common.members import HOST_PORT, Member, wait
+from lab.bench.sound.servers import KINDS, SPEAKER
+from lab.bench.wall import new_screen
+
+#: Of the host's screen, for rows that are about the sound. A screen, because a test pattern and a film bring their own sound.
+SIZE = "640x360"
+MONITOR = f"{SPEAKER}.monitor"
+#: What a recorder gets at a time, in seconds: 128 samples, a step of PipeWire while BeamRoom plays. PipeWire gives whole
+#: fragments only. With 120 samples, the end of each step would wait for the next one, and clicks would seem 1.2 ms later.
+FRAGMENT = 128 / 48000
+#: PipeWire gives a recorder 256 samples or more at a time otherwise.
+STEPS = {"record": {"PULSE_PROP": "pulse.min.frag=128/48000"}}
+
+
+class Probe:
+    """A running soundprobe, with the times that it prints."""
+
+    def __init__(self, stack, log, server, command, *words, **options):
+        arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
+        environment = {**os.environ, **(server.environment if server else {}), **STEPS.get(command, {})}
+        self.command, self.lines = command, []
+        self.process = subprocess.Popen([os.environ["BEAMROOM_SOUNDPROBE"], command, *words, *arguments],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
+                                        env=environment, start_new_session=True)
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        stack.callback(self.end)
+        wait(f"soundprobe {command}", 20, lambda: self.times("ready") or self.process.poll() is not None)
+        if self.process.poll() not in (None, 0):
+            raise Trouble(f"soundprobe {command} ended with status {self.process.returncode}.")
+
+    def _read(self):
+        for line in self.process.stdout:
+            kind, _, value = line.strip().partition(" ")
+            self.lines.append((kind, float(value)))
+
+    def times(self, kind):
+        return [value for found, value in self.lines[:] if found == kind]
+
+    def end(self):
+        end(self.process)
+        self.reader.join(5)
+        return self
+
+
+class Recorder(Probe):
+    """A recorder of a sink's monitor. While it runs, the sink doesn't become idle."""
+
+    def __init__(self, stack, log, server, path, device=MONITOR, fragment=FRAGMENT):
+        self.path = pathlib.Path(path)
+        super().__init__(stack, log, server, "record", file=path, device=device, latency=fragment)
+
+    def recording(self):
+        return Recording(self.path)
+
+
+class Rig:
+    """A host in this network namespace, and viewers in others, each with a sound server. It ends with the stack."""
+
+    def __init__(self, options, kind, directory, stack):
+        self.stack, self.directory = stack, pathlib.Path(directory) / kind
+        self.directory.mkdir(parents=True)
+        self.log = stack.enter_context(open(self.directory / "log", "a+"))
+        self.relay, self.has_netem = os.environ["BEAMROOM_RELAY"], not options.relay and between.has_netem()
+        self.host, self.viewer = (KINDS[kind](stack, self.directory / f"{name}-sound", self.log).start()
+                                  for name in ("host", "viewer"))
+        self.screen, _ = new_screen(stack, SIZE)
+        self.viewer_end = stack.enter_context(between.namespace(self.log))
+        self.at_viewer = self._at(self.viewer_end)
+        self.number = 0
+
+    @staticmethod
+    def _at(pid):
+        return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]
+
+    def _path(self, name):
+        self.number += 1
+        return self.directory / f"{self.number}-{name}"
+
+    # --- Networks
+
+    def link(self, name, seed=1):
+        """The link to the viewer's end, which begins as the network's base; `begin` adds its losses."""
+        network = networks.named(name)
+        kind = between.Netem if self.has_netem and between.suits_netem(network.settings()) else between.Relay
+        schedule = [(0, network.then)] if network.then else []
+        # For as long as a row may take.
+        return kind(self, network.base, schedule, seed, **({"limit": 7200} if kind is between.Relay else {}))
+
+    def second_end(self, name):
+        """Another viewer's end, with a link of its own: what runs there, and the host's address."""
+        second = _End(self.relay, self.stack.enter_context(between.namespace(self.log)), self.log)
+        network = networks.named(name)
+        self.stack.enter_context(between.Relay(second, network.base, [], 1, number=1))
+        return self._at(second.viewer_end), "10.77.1.1"
+
+    # --- Programs
+
+    def _member(self, stack, name, server, arguments, at=(), more=None):
+        # The tests let SDL play nowhere.
+        environment = {**server.environment, **(more or {})} if server else dict(more or {})
+        words = ["env", "-u", "SDL_AUDIODRIVER", *(f"{key}={value}" for key, value in environment.items())]
+        return Member(stack, self._path(name), arguments, [*at, *words])
+
+    def share(self, stack, *words, server=None, picture=None):
+        """A host; without `picture` it shares the rig's screen, which rests unless `move` paints there."""
+        shown = picture or ("--display", self.screen, "--no-cursor", "--max-fps", "30")
+        member = self._member(stack, "share", server or self.host,
+                              ["share", *shown, "--no-bluetooth", *Member.OPEN, *words])
+        return self._begun(member, "ready")
+
+    def watch(self, stack, *words, server=None, at=None, address=between.HOST):
+        """A viewer that has shown its first picture."""
+        member = self._member(stack, "watch", server or self.viewer,
+                              ["watch", f"{address}:{HOST_PORT}", "--no-bluetooth", *words],
+                              self.at_viewer if at is None else at)
+        return self._begun(member, "first-frame")
+
+    @staticmethod
+    def _begun(member, event):
+        """Waits for the event; what has ended by itself never says it."""
+        wait(f"{member.name} to say {event}", 60, lambda: member.count(event) or not member.is_open())
+        if not member.count(event):
+            raise Trouble(f"{member.name} ended by itself:\n{member.last_words()}")
+        return member
+
+    # --- Sounds
+
+    def play(self, stack, server, **options):
+        return Probe(stack, self.log, server, "play", **options)
+
+    def record(self, stack, server, device=MONITOR, fragment=FRAGMENT):
+        return Recorder(stack, self.log, server, self._path("recording"), device, fragment)
+
+    def beep(self, stack, server, **options):
+        return Probe(stack, self.log, server, "beep", **options)
+
+    def move(self, stack):
+        """Something that moves 30 times a second on the rig's screen."""
+        return Probe(stack, self.log, None, "paint", display=self.screen)
+
+    def flashes(self, stack, display):
+        return Probe(stack, self.log, None, "flashes", display=display)
+
+
+class _End:
+    """What a relay of a further viewer joins."""
+
+    def __init__(self, relay, viewer_end, log):
+        self.relay, self.viewer_end, self.log = relay, viewer_end, log
+
+
+# --- What a viewer says of its sound
+
+
+def sounds(member, begin=0.0, end=float("inf")):
+    """The objects `sound` of the events `stats` between two moments."""
+    found = []
+    for line in member.lines[:]:
+        if begin <= line.time <= end and '"event":"stats"' in line.text:
+            sound = json.loads(line.text).get("sound")
+            if sound:
+                found.append(sound)
+    return found
+
+
+def newest(member):
+    return next(iter(sounds(member)[-1:]), {})
+
+
+def concealed(found):
+    """The share of the time in % that was concealed between the first and the last of these; None if it isn't said."""
+    counted = [sound for sound in found if sound.get("concealedMs") is not None and sound.get("packets") is not None]
+    if len(counted) < 2:
+        return None
+    first, last = counted[0], counted[-1]
+    lost, packets = last["concealedMs"] - first["concealedMs"], last["packets"] - first["packets"]
+    # A packet is 10 ms.
+    whole = packets * 10 + lost
+    return 100 * lost / whole if whole else None
+
+
+@contextlib.contextmanager
+def until(seconds):
+    """Lasts at least this long."""
+    limit = time.monotonic() + seconds
+    yield
+    time.sleep(max(0, limit - time.monotonic()))

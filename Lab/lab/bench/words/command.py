@@ -1,0 +1,339 @@
+"""Scripts/bench words: how soon captions, notes and messages are at the other end, with real processes."""
+
+import argparse
+import os
+import statistics
+import subprocess
+import time
+
+from lab.common import rows as benchrows
+from lab.network import links as between
+from lab.bench import glass
+from lab.common import laboratory
+from lab.network import netlab
+from lab.common import records as results
+from lab.bench.words.drawing import drawn, drawn_lines
+from lab.common.laboratory import Trouble
+from lab.common.members import HOST_PORT, Member, wait
+
+NAMES = ("captions", "drawn", "history", "messages", "notes", "restarts")
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="Scripts/bench words")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", choices=NAMES, default=list(NAMES),
+                        help="of " + ", ".join(NAMES) + " (all)")
+    parser.add_argument("--messages", type=int, default=10_000, help="each way in the row messages (10000)")
+    parser.add_argument("--viewers", type=int, default=20, help="in the row notes (20)")
+    parser.add_argument("--notes", type=int, default=100, help="of each viewer in the row notes (100)")
+    parser.add_argument("--reps", type=int, default=5, help="restarts of each side in the row restarts (5)")
+    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
+    parser.add_argument("--check", action="store_true",
+                        help="instead: a short run, for the tests; exit status 1 if anything is lost, not seen or comes "
+                             "twice")
+    parser.add_argument("--no-history", action="store_true",
+                        help="print only; with --check or without some rows, nothing is added either")
+    parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    options = parser.parse_args(arguments)
+    if options.check:
+        options.messages, options.viewers, options.notes, options.reps = 300, 4, 20, 1
+    if not 3 <= options.viewers <= 60 or not 4 <= options.notes <= 900 or not 10 <= options.messages <= 50_000 \
+            or options.reps < 1:
+        parser.error("--viewers is 3 to 60, --notes 4 to 900, --messages 10 to 50000, --reps at least 1")
+    return options
+
+
+def run(arguments):
+    if arguments[:1] == ["--inside"]:
+        return inside(arguments[1:])
+    options = parse(arguments)
+
+    def prepare(environment):
+        if "notes" in options.rows:
+            environment["BEAMROOM_RELAY"] = netlab.build_relay()
+        if "drawn" in options.rows:
+            environment["BEAMROOM_PROBE"] = glass.build_probe()
+
+    return benchrows.outside("words", arguments, options, prepare)
+
+
+def inside(arguments):
+    options = parse(arguments)
+    if "drawn" in options.rows:
+        laboratory.enter()
+    elif subprocess.run(["ip", "link", "set", "lo", "up"]).returncode != 0:
+        raise Trouble("The loopback of a network of its own can't be used.")
+    found, entry = benchrows.inside("words", options, lambda row, *place: globals()[row](options, *place))
+    print(f"{results.describe(entry['machine'])}; real processes on one machine; commit {entry['commit']}\n")
+    print(results.table(lines(found), ["", "aim", "measured", "reached"]))
+    benchrows.keep("words", options, entry, NAMES)
+    return 1 if any(broken(found)) else 0
+
+
+def lines(found):
+    """The rows for people: what, its aim, what was measured, and whether that reaches the aim."""
+    return [line for name in found for line in LINES[name](found[name])]
+
+
+def broken(found):
+    """What must never be, however busy the machine is."""
+    for row in found.values():
+        for key in ("lost", "twice", "unequal", "out_of_order", "unseen"):
+            if row.get(key):
+                yield key
+
+
+def verdict(is_reached):
+    return "yes" if is_reached else "no"
+
+
+# --- A caption, from the pipe to a viewer's event --------------------------------------------------------------------
+
+
+def captions(options, directory, stack):
+    pipe = directory / "captions"
+    os.mkfifo(pipe)
+    host = Member.share(stack, directory, "--captions", str(pipe))
+    viewer = Member.watch(stack, directory)
+    viewer.first("first-frame")
+    count = 20 if options.check else 100
+    taken = []
+    with open(pipe, "wb", buffering=0) as captioner:
+        for number in range(count):
+            text = f"caption {number} of a captioner"
+            start = time.monotonic()
+            captioner.write(f"{text}\n".encode())
+            taken.append(viewer.line(f'"text":"{text}"').time - start)
+            time.sleep(0.05)
+    host.end()
+    return {"count": count, "median": statistics.median(taken) * 1e3,
+            "p95": statistics.quantiles(taken, n=20)[-1] * 1e3, "longest": max(taken) * 1e3}
+
+
+def captions_lines(row):
+    return [[f"a caption, from the pipe to a viewer's event (median, p95, longest of {row['count']})", "50 ms",
+             f"{row['median']:.1f}, {row['p95']:.1f}, {row['longest']:.1f} ms", verdict(row["median"] <= 50)]]
+
+
+# --- Who comes late --------------------------------------------------------------------------------------------------
+
+
+def history(options, directory, stack):
+    count = 400 if options.check else 2000
+    lines = [f"line {number} of a long lesson, as long as lines of captions often are" for number in range(count)]
+    file = directory / "captions.txt"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    host = Member.share(stack, directory, "--captions", str(file))
+    wait("the captions at the host", 60, lambda: host.count("caption") >= count)
+    viewer = Member.watch(stack, directory)
+    wait("the captions at the viewer", 60, lambda: viewer.count("caption") >= count)
+    time.sleep(0.5)
+    seen = viewer.events("caption")
+    entered = viewer.first("paired")["t"]
+    return {"count": count, "first": (seen[0]["t"] - entered) * 1e3, "last": (seen[count - 1]["t"] - entered) * 1e3,
+            "unequal": int([event["text"] for event in seen] != lines)}
+
+
+def history_lines(row):
+    return [[f"a late viewer, from being let in to the first and the last of {row['count']} lines", "1000 ms",
+             f"{row['first']:.0f}, {row['last']:.0f} ms"
+             + (", not all in order" if row["unequal"] else ", all in order"),
+             verdict(row["first"] <= 1000 and not row["unequal"])]]
+
+
+# --- Messages both ways, across a restart of each side ---------------------------------------------------------------
+
+
+def messages(options, directory, stack):
+    """Each side sends a third of its messages, the viewer is restarted in the middle, and so on for the host. A message
+    is lost if its sender was told that it was delivered and no receiver has it, or if its sender still runs and has no
+    result for it.
+    """
+    host_state, viewer_state = directory / "host", directory / "viewer"
+    share = lambda: Member.share(stack, host_state)
+    watch = lambda: Member.watch(stack, viewer_state)
+    pair = {"host": share(), "viewer": watch()}
+    pair["viewer"].first("room")
+    lives = {"host": [pair["host"]], "viewer": [pair["viewer"]]}
+    written = {"host": 0, "viewer": 0}
+    start = time.monotonic()
+    for part, restarted in enumerate(("viewer", "host", None), 1):
+        target = options.messages * part // 3
+        turn = written["host"] + (target - written["host"]) // 2
+        is_restarted = restarted is None
+        while min(written.values()) < target:
+            for side in pair:
+                # As a program does that waits for results: 500 without one at the most.
+                for _ in range(min(20, target - written[side], 500 - pair[side].waiting())):
+                    written[side] += 1
+                    pair[side].message(written[side])
+            if not is_restarted and min(written.values()) >= turn:
+                is_restarted = True
+                rooms = pair["viewer"].count("room")
+                pair[restarted].end()
+                pair[restarted] = share() if restarted == "host" else watch()
+                lives[restarted].append(pair[restarted])
+                # A message that is written while nobody is there is told undelivered; that isn't what is measured.
+                wait("both to be in the room", 30, lambda: pair["viewer"].count("room") > rooms * (restarted == "host"))
+            time.sleep(0.002)
+    for side in pair:
+        wait(f"the last results of the {side}", 120, lambda: pair[side].waiting() == 0)
+    took = time.monotonic() - start
+    for side in pair:
+        pair[side].end()
+    row = {"count": options.messages, "seconds": took, "lost": 0, "twice": 0, "out_of_order": 0, "undelivered": 0,
+           "cut_off": 0}
+    for side, other in (("host", "viewer"), ("viewer", "host")):
+        seen = {}
+        for receiver in lives[other]:
+            numbers = [event["message"] for event in receiver.events("message")]
+            row["out_of_order"] += sum(one > next_ for one, next_ in zip(numbers, numbers[1:]))
+            for number in numbers:
+                seen[number] = seen.get(number, 0) + 1
+        row["twice"] += sum(count - 1 for count in seen.values())
+        for life in lives[side]:
+            delivered = {int(event["id"]) for event in life.events("delivered")}
+            undelivered = {int(event["id"]) for event in life.events("undelivered")}
+            row["lost"] += len([number for number in delivered if number not in seen])
+            row["undelivered"] += len(undelivered - set(seen))
+            silent = life.sent - delivered - undelivered
+            if life is lives[side][-1]:
+                row["lost"] += len(silent)
+            else:
+                row["cut_off"] += len(silent - set(seen))
+    return row
+
+
+def messages_lines(row):
+    return [[f"{row['count']} messages each way, both sides restarted in the middle", "none lost or twice",
+             f"{row['seconds']:.1f} s; {row['lost']} lost, {row['twice']} twice, {row['out_of_order']} out of order",
+             verdict(not row["lost"] and not row["twice"] and not row["out_of_order"])],
+            ["of them, written around a restart and not delivered, which the sender was told", "",
+             f"{row['undelivered']} ({row['cut_off']} of a program that was ended before it was told)", ""]]
+
+
+# --- Notes of many, under loss ---------------------------------------------------------------------------------------
+
+
+class Ends:
+    """What the relay joins."""
+
+    def __init__(self, directory, viewer_end):
+        self.relay, self.viewer_end = os.environ["BEAMROOM_RELAY"], viewer_end
+        self.log = open(directory / "log", "a")
+
+
+def notes(options, directory, stack):
+    with open(directory / "namespaces", "a") as log:
+        viewer_end = stack.enter_context(between.namespace(log))
+    relay = stack.enter_context(between.Relay(Ends(directory, viewer_end), "loss=5%,delay=2ms", [], 1))
+    inside = ["nsenter", f"--net=/proc/{viewer_end}/ns/net", "--"]
+    host = Member.share(stack, directory / "host", "--max-viewers", "200", bind=between.HOST)
+    states = [directory / f"viewer{number}" for number in range(options.viewers)]
+    join = lambda state: Member.watch(stack, state, at=inside, address=between.HOST)
+    viewers = [join(state) for state in states]
+    for viewer in viewers:
+        viewer.first("room", 60)
+    half = options.notes // 2
+    for number in range(half):
+        for author, viewer in enumerate(viewers):
+            viewer.note(f"{author}:{number}")
+        time.sleep(0.005)
+    for author in (-1, -2):
+        viewers[author].kill()
+        viewers[author] = join(states[author])
+        viewers[author].first("room", 60)
+    # A program that was started again is another author, with a log of its own.
+    names = [f"{author}{'b' if author >= options.viewers - 2 else ''}" for author in range(options.viewers)]
+    for number in range(half, options.notes):
+        for name, viewer in zip(names, viewers):
+            viewer.note(f"{name}:{number}")
+        time.sleep(0.005)
+    start = time.monotonic()
+    lasts = [f'"text":"{name}:{options.notes - 1}"' for name in names]
+    members_ = [host, *viewers]
+    # Everybody has the last note of everybody, and so all of their last lives.
+    wait("the last notes", 120, lambda: all(member.has(last) for member in members_ for last in lasts))
+    wait("the logs to be equal", 60, lambda: len({member.count("note") for member in members_}) == 1)
+    took = max(member.last_time("note") for member in members_) - start
+    logs = [by_author(member) for member in members_]
+    row = {"viewers": options.viewers, "notes": options.notes, "seconds": max(0, took),
+           "unequal": sum(log != logs[0] for log in logs),
+           "twice": sum(len(numbers) - len(set(numbers)) for log in logs for numbers in log.values()),
+           "out_of_order": sum(numbers != sorted(numbers) for log in logs for numbers in log.values()),
+           "lost": sum(options.notes - (half if name[-1] == "b" else 0) - len(logs[0].get(name, ())) for name in names)}
+    relay.__exit__(None, None, None)
+    row["packets_lost"] = relay.counters.get("forward", {}).get("lost")
+    return row
+
+
+def by_author(member):
+    log = {}
+    for event in member.events("note"):
+        author, number = event["text"].split(":")
+        log.setdefault(author, []).append(int(number))
+    return log
+
+
+def notes_lines(row):
+    return [[f"{row['viewers']} viewers with {row['notes']} notes each, 5 % loss, two killed and restarted: all logs "
+             "equal after the last note", "2 s",
+             f"{row['seconds']:.2f} s; {row['lost']} lost, {row['twice']} twice, {row['unequal']} logs differ",
+             verdict(row["seconds"] <= 2 and not any(broken({"notes": row})))]]
+
+
+# --- Talking again after a restart -----------------------------------------------------------------------------------
+
+
+def restarts(options, directory, stack):
+    """From the moment at which both programs run (the host says `ready`, the viewer was started) to the first message
+    that comes from each side at the other.
+    """
+    host_state, viewer_state = directory / "host", directory / "viewer"
+    share = lambda: Member.share(stack, host_state)
+    watch = lambda: Member.watch(stack, viewer_state)
+    host, viewer = share(), watch()
+    viewer.first("room")
+    row = {}
+    turn = 0
+    # A host that is away for long is looked for every 4 s, unless it is announced.
+    for side, away in (("viewer", 0), ("host", 0), ("host", 1 if options.check else 5)):
+        taken = []
+        for _ in range(options.reps):
+            old = host if side == "host" else viewer
+            old.kill()
+            time.sleep(away)
+            if side == "host":
+                host = share()
+                start = time.monotonic()
+            else:
+                start = time.monotonic()
+                viewer = watch()
+            turn += 1
+            arrivals = {}
+            number = 0
+            while len(arrivals) < 2:
+                number += 1
+                for one, other in ((host, viewer), (viewer, host)):
+                    one.message(turn * 1_000_000 + number)
+                    mark = f'"message":{turn}'
+                    line = other.find(mark + "0")
+                    if line:
+                        arrivals[other] = line.time
+                if time.monotonic() - start > 60:
+                    raise Trouble("The two programs don't talk again after a restart.")
+                time.sleep(0.02)
+            taken.append(max(arrivals.values()) - start)
+            # Until the connection is stable again: a lost one is then sought anew, from the shortest pause on.
+            time.sleep(6 if side == "host" and not options.check else 0.5)
+        row[f"{side}, {away} s away" if away else side] = {"median": statistics.median(taken), "longest": max(taken)}
+    return row
+
+
+def restarts_lines(row):
+    return [[f"after a restart of the {side}: messages both ways again (median, longest)", "2 s",
+             f"{times['median']:.2f}, {times['longest']:.2f} s", verdict(times["longest"] <= 2)]
+            for side, times in row.items()]
+
+
+LINES = {name: globals()[f"{name}_lines"] for name in NAMES}

@@ -1,0 +1,308 @@
+"""Where a fault happens: two machines with a network between them, their programs, screens and folders."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from lab.network import links as between
+from lab.common import laboratory
+from lab.faults.pictures import Drawn, Pictures
+from lab.common.programs import Program
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PRIVATE_AVAHI = ROOT / "Scripts" / "lib" / "private-avahi"
+CODE = "482913"
+# Small pictures, whose keyframes still take many datagrams.
+SOURCE = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
+PORT = 52345
+
+
+class Trouble(laboratory.Trouble):
+    """This machine lacks something that the fault needs."""
+
+
+def run(*words):
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Trouble(f"“{' '.join(map(str, words))}” failed: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+# --- Networks: each has the commands that enter its two ends, and the host's address ----------------------------------
+
+
+class Here:
+    """Both ends in the namespace of the faults: the loopback."""
+
+    host_address = "127.0.0.1"
+    at_host = at_viewer = ()
+
+    def __init__(self, place):
+        self.place = place
+
+
+class Cable(Here):
+    """Two network namespaces, joined by a pair of interfaces “lan0”."""
+
+    host_address, viewer_address = "10.88.0.1", "10.88.0.2"
+    host_address6, viewer_address6 = "fd88::1", "fd88::2"
+
+    def __init__(self, place, has_ipv4=True, has_ipv6=True, host_at=None):
+        """`host_at`: enters the host's namespace, if there is one already."""
+        super().__init__(place)
+        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(2 if host_at is None else 1)]
+        *found, self.at_viewer = (["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends)
+        self.at_host = found[0] if found else host_at
+        between.ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan0", "netns", ends[-1],
+                   at=self.at_host)
+        for at, v4, v6 in ((self.at_host, self.host_address, self.host_address6),
+                           (self.at_viewer, self.viewer_address, self.viewer_address6)):
+            # An address that was set stays when the interface goes down, as those of a router's announcements return.
+            run(*at, "sysctl", "-qw", "net.ipv6.conf.lan0.keep_addr_on_down=1", "net.ipv6.conf.all.keep_addr_on_down=1",
+                "net.ipv6.conf.lan0.accept_dad=0", "net.ipv6.conf.all.accept_dad=0")
+            between.ip("link", "set", "lan0", "up", at=at)
+            if has_ipv4:
+                between.ip("address", "add", f"{v4}/24", "dev", "lan0", at=at)
+            if has_ipv6:
+                between.ip("address", "add", f"{v6}/64", "dev", "lan0", "nodad", at=at)
+        if not has_ipv4:
+            self.host_address = self.host_address6
+
+    def viewer_ip(self, *words):
+        between.ip(*words, at=self.at_viewer)
+
+    def host_ip(self, *words):
+        between.ip(*words, at=self.at_host)
+
+
+class Routed(Here):
+    """Two networks, and between them two routers whose link takes smaller packets: they say so by ICMP, both ways."""
+
+    host_address = "10.88.1.1"
+
+    def __init__(self, place, size):
+        super().__init__(place)
+        # Host, its router, the viewer's router, viewer.
+        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(4)]
+        at = [["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends]
+        self.at_host, *self.at_routers, self.at_viewer = at
+        for place_, network in enumerate((1, 0, 2)):
+            left, right = at[place_], at[place_ + 1]
+            between.ip("link", "add", f"net{network}", "type", "veth", "peer", "name", f"net{network}", "netns",
+                       ends[place_ + 1], at=left)
+            # A host's address ends with 1, a router's with 2 or 3.
+            for side, number in ((left, 1 if network == 1 else 2), (right, 1 if network == 2 else 3)):
+                between.ip("address", "add", f"10.88.{network}.{number}/24", "dev", f"net{network}", at=side)
+                between.ip("link", "set", f"net{network}", "up", at=side)
+        for side, gateway in zip(at, ("10.88.1.3", "10.88.0.3", "10.88.0.2", "10.88.2.2")):
+            between.ip("route", "add", "default", "via", gateway, at=side)
+        for side in self.at_routers:
+            run(*side, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        self.set_size(size)
+
+    def set_size(self, size):
+        """Of IP packets between the routers."""
+        for side in self.at_routers:
+            between.ip("link", "set", "net0", "mtu", size, at=side)
+
+
+class Relayed(Here):
+    """The laboratory's relay, which loses, delays and limits packets; the host is in the namespace of the faults."""
+
+    host_address, viewer_address = between.HOST, between.VIEWER
+
+    def __init__(self, place, settings, seed=1, number=0):
+        super().__init__(place)
+        # `between.Relay` reads these of its laboratory.
+        self.relay, self.log = place.relay, place.log
+        self.viewer_end = place.stack.enter_context(between.namespace(place.log))
+        self.at_viewer = ["nsenter", f"--net=/proc/{self.viewer_end}/ns/net", "--"]
+        self.host_address = f"10.77.{number}.1"
+        self.link = place.stack.enter_context(between.Relay(self, settings, [], seed, number, 7200))
+
+    def change(self, settings):
+        self.link.change(settings)
+
+
+class Announced(Here):
+    """Two machines of Scripts/lib/private-avahi, each with a message bus and an Avahi daemon."""
+
+    host_address = "10.77.0.1"
+
+    def __init__(self, place):
+        super().__init__(place)
+        self.folders = [place.directory / name for name in ("a", "b")]
+        for number, folder in enumerate(self.folders):
+            beside = ["--beside", self.folders[0]] if number else []
+            # Its daemons would keep a pipe open.
+            with open(place.directory / f"avahi-{number}", "w+") as log:
+                done = subprocess.run([PRIVATE_AVAHI, "start", folder, *beside, "--owner", str(os.getpid())],
+                                      stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+                if done.returncode != 0:
+                    log.seek(0)
+                    raise Trouble(log.read().strip())
+            place.stack.callback(subprocess.run, [PRIVATE_AVAHI, "stop", folder], stdout=place.log, stderr=place.log)
+        self.at_host, self.at_viewer = ([PRIVATE_AVAHI, "run", folder] for folder in self.folders)
+
+    def bus(self, number):
+        """The environment for a program at that end."""
+        return {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={self.folders[number]}/bus"}
+
+    def daemons(self, command):
+        for folder in self.folders:
+            done = subprocess.run([PRIVATE_AVAHI, command, folder], stdout=self.place.log, stderr=self.place.log)
+            if done.returncode != 0:
+                raise Trouble(f"private-avahi {command} failed: {self.place.last_words()}")
+
+
+# --- A place ----------------------------------------------------------------------------------------------------------
+
+
+class Place(laboratory.Laboratory):
+    """The programs of one fault, their folders and pictures. Everything ends with it."""
+
+    def __init__(self, options, shared):
+        """`shared`: a folder for what all places use."""
+        super().__init__(None, 720, 30)
+        self.program, self.relay, self.shared = options.program, options.relay, pathlib.Path(shared)
+        self.is_short = options.is_short
+        self.screens.width, self.screens.height = 640, 360
+        self.numbers = itertools.count(1)
+        self.network = Here(self)
+        self.host = self.viewer = self.pictures = None
+        self.programs = []
+
+    def __enter__(self):
+        # Not the two screens of the other laboratories.
+        self.stack.callback(shutil.rmtree, self.directory, ignore_errors=True)
+        return self
+
+    def __exit__(self, *_):
+        for program in self.programs:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(program.pid, signal.SIGCONT)
+            program.end()
+        if self.pictures:
+            self.pictures.close()
+        self.stack.close()
+
+    def screen(self, width=640, height=360):
+        """A new X server: its name and process."""
+        self.screens.width, self.screens.height = width, height
+        return self._new_screen()
+
+    def painter(self, display, size="640x360", rate=20):
+        """A window whose content moves: its process and ID."""
+        process = subprocess.Popen([sys.executable, "-B", "-m", "lab.faults.painter", display, size, str(rate)],
+                                   stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True)
+        self.stack.callback(laboratory.end, process)
+        window = process.stdout.readline().strip()
+        if not window:
+            raise Trouble(f"No window came up on {display}: {self.last_words()}")
+        return process, window
+
+    def state(self, kind=None):
+        """A new state folder; with `kind` a copy of the paired host's or viewer's."""
+        path = self.directory / f"state-{next(self.numbers)}"
+        if kind:
+            shutil.copytree(self.paired() / kind, path)
+        else:
+            path.mkdir(mode=0o700)
+        return path
+
+    def paired(self):
+        """The states of a host and a viewer that know each other."""
+        path = self.shared / "paired"
+        if path.exists():
+            return path
+        made = self.shared / "pairing"
+        words = ["--no-discovery", "--json", "--name", "desk", "--bind", "127.0.0.1", "--code", CODE, "--accept",
+                 "none"]
+        with Program([self.program, "share", *SOURCE, *words], made / "host") as host:
+            if not host.wait_for("ready"):
+                raise RuntimeError(f"the host doesn't start: {host.error_text}")
+            with Program([self.program, "watch", "127.0.0.1", "--code", CODE, "--no-window", "--json"],
+                         made / "viewer") as viewer:
+                store = made / "host" / "beamroom" / "devices.json"
+                if not viewer.wait_for("first-frame") or not host.wait(
+                        lambda: store.exists() and '"key"' in store.read_text(), 5):
+                    raise RuntimeError(f"no pairing: {host.error_text} {viewer.error_text}")
+        made.rename(path)
+        return path
+
+    # --- Programs
+
+    def start(self, end, at, words, state, **how):
+        """`end`: host or viewer."""
+        program = Program([str(word) for word in (*at, self.program, *words)], state, **how)
+        program.end_of = end
+        self.programs.append(program)
+        return program
+
+    def share(self, *words, source=SOURCE, announced=False, ready=True, state=None, **how):
+        """Starts the host."""
+        if not hasattr(self, "host_state"):
+            self.host_state = self.state("host")
+        self.host_words = (words, source, announced, state, how)
+        self.host = self.start(
+            "host", self.network.at_host,
+            ["share", *source, *([] if announced else ["--no-discovery"]), "--json", "--name", "desk", "--accept", "none",
+             *words], state or self.host_state, **how)
+        host = self.host
+        if ready:
+            host.wait(lambda: host.named("ready") or host.process.poll() is not None, 15)
+            if not host.named("ready"):
+                raise RuntimeError(f"the host doesn't start: {host.error_text}")
+        return host
+
+    def share_again(self):
+        """The same host anew."""
+        words, source, announced, state, how = self.host_words
+        return self.share(*words, source=source, announced=announced, state=state, **how)
+
+    def watch(self, *words, target=None, window=None, drawn=Drawn(), state=None, **how):
+        """Starts the viewer, and reads its pictures. `window`: on this display."""
+        if not hasattr(self, "viewer_state"):
+            self.viewer_state = self.state("viewer")
+        if self.pictures is None:
+            self.pictures = Pictures(self.directory / "pictures", drawn)
+        self.viewer_words = (words, target, window, drawn, state, how)
+        self.viewer = self.start(
+            "viewer", self.network.at_viewer,
+            ["watch", target or self.network.host_address, "--json", "--frames", self.pictures.path,
+             *(["--display", window, "--renderer", "software"] if window else ["--no-window"]), *words],
+            state or self.viewer_state, **how)
+        return self.viewer
+
+    def watch_again(self):
+        words, target, window, drawn, state, how = self.viewer_words
+        return self.watch(*words, target=target, window=window, drawn=drawn, state=state, **how)
+
+    def wait(self, condition, seconds):
+        """The first true result; None after so many seconds."""
+        limit = time.monotonic() + seconds
+        while True:
+            found = condition()
+            if found or time.monotonic() > limit:
+                return found or None
+            time.sleep(0.02)
+
+    def wait_for_pictures(self, seconds=20):
+        """Until the viewer has shown whole pictures for a second."""
+        begin = time.monotonic()
+        if not self.wait(lambda: self.pictures.right(begin), seconds):
+            raise RuntimeError(
+                f"no picture in {seconds} s. Host: {self.host.error_text} Viewer: {self.viewer.error_text}")
+        time.sleep(0.5)
+
+    def both(self, share=(), watch=(), **how):
+        """Host and viewer, until pictures have come for a second."""
+        self.share(*share)
+        self.watch(*watch, **how)
+        self.wait_for_pictures()
