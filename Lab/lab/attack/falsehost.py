@@ -63,11 +63,9 @@ class Connection:
         """The next message; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
-            if len(self.buffer) >= 4:
-                length = struct.unpack(">I", self.buffer[:4])[0]
-                if len(self.buffer) >= 4 + length:
-                    message, self.buffer = self.buffer[4:4 + length], self.buffer[4 + length:]
-                    return message
+            message, self.buffer = wire.unframed(self.buffer)
+            if message is not None:
+                return message
             try:
                 self.buffer += self._patiently(self.tls.recv, 65536, timeout=max(0, deadline - time.monotonic()))
             except TimeoutError:

@@ -6,8 +6,9 @@ import struct
 import time
 
 from lab.attack import wire
-from lab.attack.laboratory import Apart, Attack, CODE
+from lab.attack.laboratory import Apart, Attack
 from lab.attack.peer import Peer, Refused, Watcher, connect
+from lab.common.states import CODE
 
 
 class Forged(Attack):

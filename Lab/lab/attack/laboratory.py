@@ -2,20 +2,19 @@
 
 import contextlib
 import dataclasses
-import itertools
 import multiprocessing
 import os
 import pathlib
-import shutil
-import subprocess
 import time
 import traceback
 
 from lab.attack import wire
 from lab.attack.peer import Peer
+from lab.common import isolation
+from lab.common.catalogue import Case
 from lab.common.programs import Program, free_port
+from lab.common.states import CODE, States
 
-CODE = "482913"
 # What a person notices, and an attack must not cause: memory of host or viewer in MB, frames a second of 60 at the viewer,
 # latency in ms.
 MOST_MEGABYTES = 256
@@ -63,12 +62,9 @@ class NotPlayed(Exception):
     """This machine or this program lacks something that the attack needs."""
 
 
-class Attack:
-    """One attack. The docstring's first sentence is the row's text."""
+class Attack(Case):
+    """One attack."""
 
-    name = ""
-    # Also run in the short form.
-    short = False
     # False if the honest viewer's pictures aren't judged, because the attack is on it, or is to stop them.
     judges_pictures = True
     # Allowed seconds with too few frames: a viewer that lies is detected within one, which may overlap two of the
@@ -78,10 +74,6 @@ class Attack:
     def play(self, lab, row):
         """Runs the attack and fills `row.words`. If it worked, sets `row.came` or raises Verdict."""
         raise NotImplementedError
-
-    @classmethod
-    def title(cls):
-        return " ".join(cls.__doc__.split("\n\n")[0].split())
 
 
 class Apart:
@@ -130,10 +122,13 @@ class Apart:
 class Laboratory:
     def __init__(self, program, directory, short=False, size="640x360"):
         self.program, self.directory, self.short, self.size = program, pathlib.Path(directory), short, size
-        self.numbers = itertools.count(1)
         self.identities = {}
         self.undisturbed = None
-        self.has_own_network = os.environ.get("BEAMROOM_ATTACK_NETWORK") == "own"
+        self.has_own_network = isolation.has_own_network()
+        port = free_port()
+        self.states = States(self.directory, self.directory,
+                             lambda state: self.share(state, port, "--code", CODE, "--accept", "none"),
+                             lambda state: self.watch(state, port, "--code", CODE))
 
     def seconds(self, whole, short=None):
         return (short or whole / 2) if self.short else whole
@@ -145,26 +140,7 @@ class Laboratory:
 
     def state(self, kind=None):
         """A new state directory; with `kind` a copy of the paired host's or viewer's."""
-        path = self.directory / f"state-{next(self.numbers)}"
-        if kind:
-            shutil.copytree(self.paired() / kind, path)
-        else:
-            path.mkdir(mode=0o700)
-        return path
-
-    def paired(self):
-        """The states of a host and a viewer that know each other."""
-        path = self.directory / "paired"
-        if not path.exists():
-            port = free_port()
-            with self.share(path / "host", port, "--code", CODE, "--accept", "none") as host, \
-                    self.watch(path / "viewer", port, "--code", CODE) as viewer:
-                if not viewer.wait_for("first-frame"):
-                    raise RuntimeError(f"no pairing: {host.error_text} {viewer.error_text}")
-                # The host may store the pairing a moment later.
-                store = path / "host" / "beamroom" / "devices.json"
-                host.wait(lambda: store.exists() and '"key"' in store.read_text(), 5)
-        return path
+        return self.states.new(kind)
 
     def share(self, state, port, *words, bind="127.0.0.1", media_port=None, **how):
         command = [self.program, "share", "--source", "pattern", "--size", self.size, "--no-discovery", "--json",
@@ -326,7 +302,3 @@ def play_once(attack, lab):
         row.ratio = row.mean / lab.undisturbed.mean
     row.seconds = time.monotonic() - begin
     return row
-
-
-def run_tool(*words):
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout

@@ -4,9 +4,7 @@ import random
 import struct
 import time
 
-from lab.attack import h264
-from lab.attack import room
-from lab.attack import wire
+from lab.attack import h264, room, wire
 from lab.attack.laboratory import Attack
 from lab.attack.peer import Refused
 from lab.attack.values import MOST_PROCESSOR, AttackOnViewer

@@ -3,8 +3,7 @@
 import struct
 import time
 
-from lab.attack import h264
-from lab.attack import wire
+from lab.attack import h264, wire
 from lab.attack.laboratory import Apart, Attack
 from lab.attack.peer import Refused
 from lab.attack.values import MOST_PROCESSOR, AttackOnViewer

@@ -5,12 +5,12 @@ import os
 import time
 import unicodedata
 
-from lab.attack import places
-from lab.attack import wire
+from lab.attack import places, wire
 from lab.attack.falsehost import FalseHost
-from lab.attack.laboratory import CODE, Apart, Attack
+from lab.attack.laboratory import Apart, Attack
 from lab.attack.peer import Refused
 from lab.common.programs import Program, Terminal
+from lab.common.states import CODE
 
 # Failed comparisons of six digits, after which nine are compared.
 MOST_SHORT_COMPARISONS = 12

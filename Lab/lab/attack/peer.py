@@ -73,18 +73,16 @@ class Peer:
         """The next message; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
-            if len(self.buffer) >= 4:
-                length = struct.unpack(">I", self.buffer[:4])[0]
-                if len(self.buffer) >= 4 + length:
-                    message, self.buffer = self.buffer[4:4 + length], self.buffer[4 + length:]
-                    return message
+            message, self.buffer = wire.unframed(self.buffer)
+            if message is not None:
+                return message
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
             self.socket.settimeout(left)
             try:
                 more = self.socket.recv(65536)
-            except (socket.timeout, ssl.SSLWantReadError):
+            except (TimeoutError, ssl.SSLWantReadError):
                 return None
             except (OSError, ssl.SSLError) as error:
                 raise Refused(f"{error}") from error

@@ -5,9 +5,10 @@ import os
 import time
 
 from lab.attack import wire
-from lab.attack.laboratory import CODE, Apart, Attack, NotPlayed
+from lab.attack.laboratory import Apart, Attack, NotPlayed
 from lab.attack.peer import Refused, connect
 from lab.common.programs import Terminal
+from lab.common.states import CODE
 
 # The longest time to an honest viewer's first picture during an attack, in seconds.
 MOST_WAITING = 3

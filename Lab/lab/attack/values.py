@@ -4,8 +4,7 @@ import random
 import struct
 import time
 
-from lab.attack import h264
-from lab.attack import wire
+from lab.attack import h264, wire
 from lab.attack.falsehost import FalseHost
 from lab.attack.laboratory import Attack
 from lab.attack.peer import Refused, Watcher, clock

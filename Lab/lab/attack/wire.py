@@ -73,6 +73,15 @@ def framed(message):
     return struct.pack(">I", len(message)) + message
 
 
+def unframed(buffer):
+    """The first message in a buffer, or None if it isn't whole yet, and the rest."""
+    if len(buffer) >= 4:
+        end = 4 + struct.unpack(">I", buffer[:4])[0]
+        if len(buffer) >= end:
+            return buffer[4:end], buffer[end:]
+    return None, buffer
+
+
 def text(value):
     encoded = value if isinstance(value, bytes) else value.encode()
     return struct.pack(">H", len(encoded)) + encoded

@@ -4,9 +4,10 @@ import fcntl
 import os
 import time
 
-from lab.attack.laboratory import CODE, Apart, Attack
+from lab.attack.laboratory import Apart, Attack
 from lab.attack.peer import Refused
 from lab.common.programs import Terminal
+from lab.common.states import CODE
 
 
 def knock(scene, seconds, pause=0.02):

@@ -2,25 +2,19 @@
 
 import argparse
 import contextlib
-import os
 import statistics
 import time
 
-from lab.common import rows as benchrows
-from lab.common import content
-from lab.bench import glass
-from lab.common import laboratory
-from lab.common import pairs
-from lab.common import records as results
-from lab.common.laboratory import Trouble
 from lab.bench.marked import MarkedWindow, Mover
-from lab.common.members import Member, wait
-from lab.bench.wall import decoded, used
+from lab.common import build, content, isolation, pairs, records, rows, tables
+from lab.common.members import Member
+from lab.common.processes import processor_time, wait
+from lab.common.screens import TwoScreens
+from lab.common.trouble import Trouble
 
 # What the window does in each row.
 ROWS = {"still": "the window stays where it is", "moved": "it is moved 60 times a second"}
 WINDOW = (800, 450)
-PROBE = "BEAMROOM_PROBE"
 
 
 def parse(arguments):
@@ -30,40 +24,36 @@ def parse(arguments):
         " over it. In turns it is an ordinary one, and marked as one of BeamRoom's own, which a card covers. Compared are, in"
         " pairs of intervals of the same host: its processor time, the time from a change to the finished grab, and frames a"
         " second.")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", choices=ROWS, default=list(ROWS), help="of still, moved (all)")
+    rows.add_options(parser, list(ROWS), history=False)
     parser.add_argument("--pairs", type=int, default=8, help="intervals of each kind (8); 6 or more tell noise from a cost")
     parser.add_argument("--seconds", type=int, default=4, help="of an interval, after half a second (4)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
-    parser.add_argument("--no-setup", action="store_true", help="install nothing")
     options = parser.parse_args(arguments)
     if not (1 <= options.pairs <= 100 and 2 <= options.seconds <= 600):
         parser.error("--pairs is 1 to 100, and --seconds 2 to 600")
-    options.check = False
     return options
 
 
 def run(arguments):
-    if arguments[:1] == ["--inside"]:
-        return inside(arguments[1:])
-    return benchrows.outside("cover", arguments, parse(arguments), lambda environment: environment.update(
-        {PROBE: glass.build_probe()}))
-
-
-def inside(arguments):
     options = parse(arguments)
-    laboratory.enter()
-    found, entry = benchrows.inside("cover", options, lambda row, *place: measure(row, options, *place))
-    print(f"1920x1080 at 60, {options.pairs} pairs of {options.seconds} s. {results.describe(entry['machine'])};"
+    if options.inside:
+        return inside(options)
+    return rows.outside("cover", arguments, options, lambda: {"BEAMROOM_PROBE": build.screen_probe()})
+
+
+def inside(options):
+    isolation.enter()
+    found, entry = rows.inside("cover", options, lambda row, *place: measure(row, options, *place))
+    print(f"1920x1080 at 60, {options.pairs} pairs of {options.seconds} s. {records.describe(entry['machine'])};"
           f" commit {entry['commit']}\n")
     lines = []
     for name, row in found.items():
         lines.append([ROWS[name], "", "", ""])
         for what, unit in (("processor", "%"), ("capture", "ms"), ("fps", "")):
-            sides = [statistics.median(side) for side in zip(*row[what])]
+            sides = [statistics.median(side) for side in zip(*row[what], strict=True)]
             lines.append([f"  {TITLES[what]}", *(f"{side:.2f}" for side in sides),
                           pairs.difference(row[what], unit)])
-    print(results.table(lines, ["medians", "ordinary", "own", "the same in pairs"]))
-    benchrows.keep("cover", options, entry, None)
+    print(tables.text(lines, ["medians", "ordinary", "own", "the same in pairs"]))
+    rows.keep("cover", options, entry)
     return 0
 
 
@@ -72,7 +62,7 @@ TITLES = {"processor": "the host's processor time, % of a core", "capture": "fro
 
 
 def measure(name, options, directory, stack):
-    screens = stack.enter_context(laboratory.Laboratory(os.environ[PROBE], 1080, 60))
+    screens = stack.enter_context(TwoScreens(1080, 60))
     content.write(screens.directory, 1920, 1080)
     display = screens.screens.host
     length = options.pairs * 2 * (options.seconds + 3) + 60
@@ -103,11 +93,11 @@ def interval(host, seconds):
     # A second's figures are those of the second before: from one of them to another.
     first = host.count("stats")
     wait("figures", 5, lambda: host.count("stats") > first)
-    start, before, seen = time.monotonic(), used([host.process.pid]), len(host.lines)
+    start, before, seen = time.monotonic(), processor_time(host.pid), len(host.lines)
     count = host.count("stats")
     wait("figures", seconds + 5, lambda: host.count("stats") >= count + seconds)
-    spent = (used([host.process.pid]) - before) / (time.monotonic() - start) * 100
-    events = decoded(host.lines[seen:], "stats")
+    spent = (processor_time(host.pid) - before) / (time.monotonic() - start) * 100
+    events = host.told("stats", seen)
     grabs = [event["latencyMs"]["capture"]["median"] for event in events if "capture" in event.get("latencyMs", {})]
     if not grabs:
         raise Trouble(f"The host has grabbed nothing.\n{host.last_words()}")

@@ -2,25 +2,16 @@
 
 import argparse
 import os
-import pathlib
-import signal
 import statistics
-import subprocess
-import sys
+import time
 
-from lab.common import pairs
-from lab.common import records as results
-from lab.bench import systems
-from lab.bench import glasstable as table
-from lab.common.laboratory import SIZES, Laboratory, Trouble, enter
+from lab.bench import glasstable, systems
+from lab.common import build, isolation, pairs, records
+from lab.common.numbers import median, number
+from lab.common.screens import SIZES, TwoScreens
+from lab.common.trouble import say
 
-SOURCES = results.LAB / "probes" / "screen"
-BUILD = results.ROOT / ".build" / "bench"
 CONTENTS = ("still", "scroll", "video")
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def parse(arguments):
@@ -39,6 +30,7 @@ def parse(arguments):
                              "noise, which takes at least 6 pairs (--reps 6). Adds no history")
     parser.add_argument("--no-history", action="store_true", help="print only")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.only = options.only.split(",")
     options.content = options.content.split(",")
@@ -50,83 +42,16 @@ def parse(arguments):
     return options
 
 
-# --- Outside the namespaces: preparation -----------------------------------------------------------------------------
-
-
-def build_probe():
-    BUILD.mkdir(parents=True, exist_ok=True)
-    probe = BUILD / "glassprobe"
-    sources = sorted(SOURCES.glob("*.c"))
-    newest = max(path.stat().st_mtime for path in [*sources, SOURCES / "probe.h"])
-    if not probe.exists() or probe.stat().st_mtime < newest:
-        subprocess.run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-o", probe, *sources,
-                        "-lX11", "-lXext", "-lm", "-lpthread"], check=True)
-    return str(probe)
-
-
-def build_program():
-    program = os.environ.get("BEAMROOM")
-    if program:
-        return str(pathlib.Path(program).resolve())
-    say("Building BeamRoom (the first time takes some minutes)…")
-    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom"]
-    subprocess.run(command, cwd=results.ROOT, check=True, stdout=sys.stderr)
-    path = subprocess.run([*command[:4], "--show-bin-path"], cwd=results.ROOT, check=True, capture_output=True,
-                          text=True)
-    return f"{path.stdout.strip()}/beamroom"
-
-
-def isolated(command):
-    """The command in new network and process namespaces, which end with it."""
-    words = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if os.geteuid() != 0:
-        words += ["--user", "--map-root-user"]
-    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
-        raise Trouble("This machine doesn't allow new namespaces, which keep what is measured apart from everything"
-                      " else. Run it as root.")
-    # If this process is killed, the child is killed too.
-    return ["setpriv", "--pdeathsig", "KILL", *words, *command]
-
-
-def run_isolated(command, environment):
-    """Runs the command to its end. The first Ctrl-C lets it clean up, a second one kills it."""
-    # In its own session, so that it gets Ctrl-C once.
-    process = subprocess.Popen(isolated(command), env=environment, start_new_session=True)
-    asked = []
-
-    def end(*_):
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        for child in children if not asked else []:
-            os.kill(int(child), signal.SIGINT)
-        if asked:
-            process.kill()
-        asked.append(True)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
-    return process.wait()
-
-
-def session_environment():
-    """An environment without the person's session, so that no window opens on a real screen."""
-    private = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS")
-    return {name: value for name, value in os.environ.items() if name not in private}
-
-
 def run(arguments):
-    if arguments[:1] == ["--inside"]:
-        return inside(arguments[1:])
     options = parse(arguments)
+    if options.inside:
+        return inside(options)
     if not options.no_setup:
-        setup = [results.ROOT / "Scripts" / "setup", "--bench"]
-        for name in options.only:
-            setup += ["--peer", name] if name in systems.PEERS else []
-        subprocess.run(setup, check=True, stdout=sys.stderr)
-    environment = session_environment()
-    environment["BEAMROOM_PROBE"] = build_probe()
+        build.setup("--bench", *(word for name in options.only if name in systems.PEERS for word in ("--peer", name)))
+    environment = {"BEAMROOM_PROBE": build.screen_probe()}
     if "beamroom" in options.only:
-        environment["BEAMROOM"] = build_program()
-    return run_isolated([sys.executable, "-B", "-m", "lab.bench", "glass", "--inside", *arguments], environment)
+        environment["BEAMROOM"] = build.beamroom()
+    return isolation.run_inside("lab.bench", ["glass", "--inside", *arguments], environment)
 
 
 # --- Inside the namespaces: the measurement --------------------------------------------------------------------------
@@ -138,12 +63,12 @@ def measure(options, size, rate, names):
     from lab.common import content
 
     found = {name: {} for name in names}
-    with Laboratory(os.environ["BEAMROOM_PROBE"], size, rate) as laboratory:
-        screens = laboratory.screens
-        content.write(laboratory.directory, screens.width, screens.height)
-        made = {name: systems.make(name, os.environ.get("BEAMROOM"), laboratory.directory) for name in names}
+    with TwoScreens(size, rate) as place:
+        screens = place.screens
+        content.write(place.directory, screens.width, screens.height)
+        made = {name: systems.make(name, os.environ.get("BEAMROOM"), place.directory) for name in names}
         for name, system in made.items():
-            system.prepare(laboratory)
+            system.prepare(place)
             found[name]["version"] = system.version()
         for repetition in range(options.reps):
             # The systems alternate, so that a slow period of the machine affects all of them.
@@ -152,19 +77,40 @@ def measure(options, size, rate, names):
                 order = reversed(made) if options.captions and repetition % 2 else made
                 for name in order:
                     system = made[name]
-                    figures = laboratory.measure(system, shown, options.seconds, 4 if shown == "still" else 0)
-                    report(laboratory, name, shown, repetition, figures)
+                    figures = measured(place, system, shown, options.seconds, 4 if shown == "still" else 0)
+                    report(place, name, shown, repetition, figures)
                     add(found[name].setdefault(shown, {}), figures)
             if not options.no_start:
                 for name, system in made.items():
-                    found[name].setdefault("start", []).append(laboratory.time_start(system))
+                    found[name].setdefault("start", []).append(time_start(place, system))
     return {"width": screens.width, "height": screens.height, "rate": rate, "bit_rate": screens.bit_rate,
             "systems": found}
 
 
-def report(laboratory, name, shown, repetition, figures):
+def measured(place, system, content, seconds, rest):
+    """One run of a system: latency, frames, quality and resources. None if it ended by itself."""
+    with place.sharing(system, 1, 1) as (share, watch):
+        screens = place.screens.pids
+        figures = place.probed(
+            content, "--rest", rest, "--process", f"host:{share.pid}", "--process", f"viewer:{watch.pid}", "--process",
+            f"host-screen:{screens[0]}", "--process", f"viewer-screen:{screens[1]}", seconds=seconds)
+        if share.poll() is not None or watch.poll() is not None:
+            return None
+    figures["stages"] = system.stages()
+    return figures
+
+
+def time_start(place, system):
+    """Milliseconds from the viewer's start until its picture is right; None if it never was."""
+    port = place.next_port()
+    with place.running(system.share(place.screens, port), "share"):
+        time.sleep(1.5)
+        return place.probed("still", "--spawn", system.watch(place.screens, port), seconds=15)["start"]
+
+
+def report(place, name, shown, repetition, figures):
     if figures is None:
-        return say(f"{name}, {shown}, {repetition + 1}: ended by itself. Last words:\n{laboratory.last_words()}")
+        return say(f"{name}, {shown}, {repetition + 1}: ended by itself. Last words:\n{place.last_words()}")
     change = figures["change"]
     say(f"{name}, {shown}, {repetition + 1}: " + (
         f"{change['median']:.1f} ms, p95 {change['p95']:.1f} ms" if change["median"] is not None
@@ -197,7 +143,7 @@ def add(kept, figures):
 def compare_captions(options):
     """Prints the latency without and with captions, the ratio of each pair, and whether the difference is noise."""
     found = measure(options, options.size, options.rate, ["beamroom", "captions"])["systems"]
-    print(f"{results.describe(results.machine())}, load {os.getloadavg()[0]:.1f}; commit {results.commit()}")
+    print(f"{records.describe(records.machine())}, load {os.getloadavg()[0]:.1f}; commit {records.commit()}")
     for shown in options.content:
         for key in ("median", "p95"):
             measured = [(without, captioned) for without, captioned
@@ -206,7 +152,7 @@ def compare_captions(options):
             if not measured:
                 print(f"{shown}, {key}: no pair was measured")
                 continue
-            without, captioned = (statistics.median(side) for side in zip(*measured))
+            without, captioned = (statistics.median(side) for side in zip(*measured, strict=True))
             ratios = sorted(second / first for first, second in measured)
             print(f"{shown}, {key} latency: {without:.1f} ms without captions, {captioned:.1f} ms with (medians of "
                   f"{len(measured)}); ratio of pairs {statistics.median(ratios):.3f} ({ratios[0]:.3f} to "
@@ -214,20 +160,19 @@ def compare_captions(options):
         # Where a difference comes from.
         sides = [found[name][shown].get("stages", []) for name in ("beamroom", "captions")]
         for stage in sorted({stage for side in sides for run in side for stage in run}):
-            without, captioned = (results.median([run[stage]["median"] for run in side if stage in run])
+            without, captioned = (median([run[stage]["median"] for run in side if stage in run])
                                   for side in sides)
-            print(f"  {stage}: {results.number(without, 2)} ms without, {results.number(captioned, 2)} ms with")
+            print(f"  {stage}: {number(without, 2)} ms without, {number(captioned, 2)} ms with")
 
 
-def inside(arguments):
-    options = parse(arguments)
-    enter()
+def inside(options):
+    isolation.enter()
     if options.captions:
         return compare_captions(options)
     tables = {f"{options.size}p{options.rate}": measure(options, options.size, options.rate, options.only)}
     if "beamroom" in options.only and not options.no_4k and options.size != 2160:
         tables["2160p30"] = measure(options, 2160, 30, ["beamroom"])
-    entry = results.entry(reps=options.reps, seconds=options.seconds, tables=tables)
-    table.show(entry)
+    entry = records.entry(reps=options.reps, seconds=options.seconds, tables=tables)
+    glasstable.show(entry)
     if not options.no_history:
-        results.append("glass", entry)
+        records.append("glass", entry)

@@ -1,8 +1,8 @@
 """The glass-to-glass table, and whether each aim is reached."""
 
-from lab.common import records as results
 from lab.bench import systems
-from lab.common.records import median, number
+from lab.common import records, tables
+from lab.common.numbers import median, number
 
 HEADINGS = {"still": "still desktop, small change", "scroll": "scrolling text", "video": "video-like"}
 #: Short names for the table.
@@ -62,11 +62,11 @@ def show_table(name, table):
         if content == "still":
             head = [heading, "median ms", "p95", "at rest: CPU %", "datagrams/s", "dB after 2 s", "first picture ms",
                     "MiB host / viewer"]
-            print(results.table([still_row(table, system) for system in shown], head))
+            print(tables.text([still_row(table, system) for system in shown], head))
         else:
             head = [heading, "median ms", "p95", "fps", "CPU % host / viewer", "dB moving", "after 2 s", "Mbit/s",
                     "MiB host / viewer"]
-            print(results.table([moving_row(table, system, content) for system in shown], head))
+            print(tables.text([moving_row(table, system, content) for system in shown], head))
     print()
 
 
@@ -109,17 +109,11 @@ def targets(table):
     return aims
 
 
-def verdict(value, limit, more_is_better):
-    if limit is None or value is None:
-        return "not judged"
-    return "met" if (value >= limit if more_is_better else value <= limit) else "NOT MET"
-
-
 def show_targets(table):
-    rows = [[words, number(value), ("≥ " if more else "≤ ") + number(limit), verdict(value, limit, more)]
+    rows = [[words, number(value), ("≥ " if more else "≤ ") + number(limit), tables.met(value, limit, more)]
             for words, value, limit, more in targets(table)]
     if rows:
-        print(results.table(rows, ["BeamRoom's aims at 1080p60", "measured", "wanted", ""]))
+        print(tables.text(rows, ["BeamRoom's aims at 1080p60", "measured", "wanted", ""]))
         print()
 
 
@@ -135,12 +129,12 @@ def stage_rows(table):
 def show_stages(table):
     rows = stage_rows(table)
     if rows:
-        print(results.table(rows, ["BeamRoom's stages, median ms", *HEADINGS]))
+        print(tables.text(rows, ["BeamRoom's stages, median ms", *HEADINGS]))
         print()
 
 
 def show(entry):
-    print(f"{entry['date']}, commit {entry['commit']}, {results.describe(entry['machine'])}")
+    print(f"{entry['date']}, commit {entry['commit']}, {records.describe(entry['machine'])}")
     print(f"Medians of {entry['reps']} runs of {entry['seconds']:g} s each.\n")
     for name, table in entry["tables"].items():
         show_table(name, table)

@@ -1,41 +1,48 @@
 """Scripts/bench history: the figures over time, newest last."""
 
 import argparse
-import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from lab.bench import micro
-from lab.network import report
-from lab.common import records as results
+from lab.bench import glasstable, micro
 from lab.bench.sound import table as soundtable
-from lab.bench import glasstable as table
-from lab.common.records import number
+from lab.common import records, tables
+from lab.common.numbers import median, number
+from lab.common.trouble import say
+from lab.network import report
+
+Entry = dict[str, Any]
+Form = Callable[[Any], str]
+# What it is, its value, and how that is written.
+Figures = Iterator[tuple[str, Any, Form]]
 
 
-def micro_figures(entry):
+def form(digits: int, unit: str = "") -> Form:
+    return lambda value: number(value, digits, unit)
+
+
+def micro_figures(entry: Entry) -> Figures:
     for one in entry["benchmarks"]:
         yield one["name"], one["time"], micro.time
     for name, slope in entry["allocations_per_datagram"].items():
         yield f"{name}: allocations/datagram", slope, lambda value: f"{value:g}"
 
 
-def glass_figures(entry):
-    def plain(digits, unit=""):
-        return lambda value: number(value, digits, unit)
-
+def glass_figures(entry: Entry) -> Figures:
     for name, part in entry["tables"].items():
         for system in part["systems"]:
-            for content in table.HEADINGS:
-                for figure, form in (("median", plain(1, " ms")), ("p95", plain(1, " ms")), ("fps", plain(1, " fps")),
-                                     ("cpu", plain(0, " %")), ("psnr", plain(1, " dB")), ("rest_cpu", plain(1, " %"))):
-                    value = table.figure(part, system, content, figure)
+            for content in glasstable.HEADINGS:
+                for figure, told in (("median", form(1, " ms")), ("p95", form(1, " ms")), ("fps", form(1, " fps")),
+                                     ("cpu", form(0, " %")), ("psnr", form(1, " dB")), ("rest_cpu", form(1, " %"))):
+                    value = glasstable.figure(part, system, content, figure)
                     if value is not None:
-                        yield f"{name} {system} {content} {figure}", value, form
-            value = table.figure(part, system, "start", "")
+                        yield f"{name} {system} {content} {figure}", value, told
+            value = glasstable.figure(part, system, "start", "")
             if value is not None:
-                yield f"{name} {system} first picture", value, plain(0, " ms")
+                yield f"{name} {system} first picture", value, form(0, " ms")
 
 
-def netlab_figures(entry):
+def netlab_figures(entry: Entry) -> Figures:
     for name, systems in entry["networks"].items():
         for system in systems:
             for figure, digits, unit in (("fps", 1, " fps"), ("frozen", 1, " %"), ("median", 1, " ms"), ("p95", 1, " ms"),
@@ -44,16 +51,12 @@ def netlab_figures(entry):
                                          ("picture_after", 0, " ms")):
                 value = report.figure(entry, name, system, figure)
                 if value is not None:
-                    yield (f"{name} {system} {figure}", value,
-                           lambda one, digits=digits, unit=unit: number(one, digits, unit))
+                    yield f"{name} {system} {figure}", value, form(digits, unit)
 
 
-def crowd_figures(entry):
-    def form(digits, unit=""):
-        return lambda value: number(value, digits, unit)
-
-    def middle(runs, name):
-        return results.median([run.get(name) for run in runs])
+def crowd_figures(entry: Entry) -> Figures:
+    def middle(runs: list[Entry], name: str) -> Any:
+        return median([run.get(name) for run in runs])
 
     found = entry["rows"]
     runs = found.get("viewers", {}).get("runs", [])
@@ -64,7 +67,7 @@ def crowd_figures(entry):
         yield f"{count} viewers memory", middle(some, "rss") / 1024, form(0, " MiB")
         spreads = [run["spread"]["median"] for run in some if run["spread"]]
         if spreads:
-            yield f"{count} viewers last behind first", results.median(spreads), form(2, " ms")
+            yield f"{count} viewers last behind first", median(spreads), form(2, " ms")
     runs = found.get("memory", {}).get("runs", [])
     if runs:
         yield "memory of one more viewer", middle(runs, "each"), form(0, " KiB")
@@ -82,10 +85,7 @@ def crowd_figures(entry):
                     yield f"{row} {side} {name}", value, form(digits, unit)
 
 
-def words_figures(entry):
-    def form(digits, unit):
-        return lambda value: number(value, digits, unit)
-
+def words_figures(entry: Entry) -> Figures:
     found = entry["rows"]
     for row, words in (("captions", "caption to event"), ("drawn", "caption to window")):
         for name in ("median", "p95"):
@@ -98,10 +98,7 @@ def words_figures(entry):
         yield f"restart of the {side}", times["median"], form(2, " s")
 
 
-def room_figures(entry):
-    def form(digits, unit):
-        return lambda value: number(value, digits, unit)
-
+def room_figures(entry: Entry) -> Figures:
     found = entry["rows"]
     for row, name, words in (("words", "all_know_all", "all know all"), ("words", "healed", "equal after a split"),
                              ("faults", "killed", "a killed one is gone"), ("faults", "frozen", "a frozen one is gone"),
@@ -112,20 +109,20 @@ def room_figures(entry):
     yield "of one who shows all", found["grid"]["viewer"], form(0, " %")
 
 
-def sound_figures(entry):
+def sound_figures(entry: Entry) -> Figures:
     for words, server, line in soundtable.figures(entry["rows"]):
-        yield f"{words}, {server}", line.value, lambda one, line=line: number(one, line.digits, line.unit)
+        yield f"{words}, {server}", line.value, form(line.digits, line.unit)
 
 
 def show(kind, figures, count, pattern):
-    entries = results.read(kind)
+    entries = records.read(kind)
     if not entries:
         script = "Scripts/netlab" if kind == "netlab" else f"Scripts/bench {kind}"
-        return print(f"There is no history of {kind} yet: {script} begins it.", file=sys.stderr)
+        return say(f"There is no history of {kind} yet: {script} begins it.")
     newest = entries[-1]
     # Figures of different machines can't be compared.
-    same = [entry for entry in entries if results.is_same(entry["machine"], newest["machine"])][-count:]
-    print(f"{kind}: {results.describe(newest['machine'])}")
+    same = [entry for entry in entries if records.is_same(entry["machine"], newest["machine"])][-count:]
+    print(f"{kind}: {records.describe(newest['machine'])}")
     measured = [{name: value for name, value, _ in figures(entry)} for entry in same]
     rows = []
     for name, value, form in figures(newest):
@@ -137,20 +134,22 @@ def show(kind, figures, count, pattern):
         rows.append([name, *("–" if one is None else form(one) for one in values), ratio])
     heads = [f"{entry['date'][:10]} {entry['commit'][:7]}" + ("*" if entry["commit"].endswith("-dirty") else "")
              for entry in same]
-    print(results.table(rows, ["", *heads, "ratio"]))
+    print(tables.text(rows, ["", *heads, "ratio"]))
     if any(head.endswith("*") for head in heads):
         print("* with changes that weren't committed")
     print()
 
 
-def run(arguments):
+KINDS = {"micro": micro_figures, "glass": glass_figures, "netlab": netlab_figures, "crowd": crowd_figures,
+         "words": words_figures, "room": room_figures, "sound": sound_figures}
+
+
+def run(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="Scripts/bench history")
-    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words", "room", "sound"),
-                        help="(all)")
+    parser.add_argument("kind", nargs="?", choices=KINDS, help="(all)")
     parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
     parser.add_argument("--match", default="", help="only figures whose names contain this")
     options = parser.parse_args(arguments)
-    for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures),
-                          ("crowd", crowd_figures), ("words", words_figures), ("room", room_figures), ("sound", sound_figures)):
+    for kind, figures in KINDS.items():
         if options.kind in (None, kind):
             show(kind, figures, options.entries, options.match)

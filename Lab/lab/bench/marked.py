@@ -3,9 +3,8 @@
 import ctypes
 import ctypes.util
 import threading
-import time
 
-from lab.common.laboratory import Trouble
+from lab.common.trouble import Trouble
 
 CARDINAL, WINDOW = 6, 33
 REPLACE = 0

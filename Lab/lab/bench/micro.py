@@ -2,11 +2,10 @@
 
 import argparse
 import json
-import os
 import subprocess
-import sys
 
-from lab.common import records as results
+from lab.common import build, records, tables
+from lab.common.numbers import number
 
 UNITS = ((1e6, "ms"), (1e3, "µs"), (1, "ns"))
 
@@ -16,19 +15,6 @@ def time(nanoseconds):
         if nanoseconds >= factor:
             return f"{nanoseconds / factor:.3g} {unit}"
     return "0 ns"
-
-
-def build(installs):
-    program = os.environ.get("BEAMROOM_BENCHMARKS")
-    if program:
-        return program
-    if installs:
-        subprocess.run([results.ROOT / "Scripts" / "setup"], check=True, stdout=sys.stderr)
-    subprocess.run(["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom-benchmarks"], cwd=results.ROOT,
-                   check=True, stdout=sys.stderr)
-    path = subprocess.run(["swift", "build", "-c", "release", "--static-swift-stdlib", "--show-bin-path"], cwd=results.ROOT, check=True,
-                          capture_output=True, text=True).stdout.strip()
-    return f"{path}/beamroom-benchmarks"
 
 
 def per_datagram(benchmarks):
@@ -47,9 +33,9 @@ def per_datagram(benchmarks):
 
 def show(entry):
     rows = [[one["name"], time(one["time"]), time(one["p95"]),
-             results.number(one["datagrams"] or None, 0), results.number(one["allocations"], 2)]
+             number(one["datagrams"] or None, 0), number(one["allocations"], 2)]
             for one in entry["benchmarks"]]
-    print(results.table(rows, ["", "median", "p95", "datagrams", "allocations"]))
+    print(tables.text(rows, ["", "median", "p95", "datagrams", "allocations"]))
     print()
     for name, slope in entry["allocations_per_datagram"].items():
         print(f"{name}: {round(slope, 2):g} allocations for each further datagram of a frame")
@@ -62,7 +48,9 @@ def run(arguments):
     parser.add_argument("--no-history", action="store_true", help="print only")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
     options = parser.parse_args(arguments)
-    command = [build(not options.no_setup), "--format", "json", "--min-time", str(options.seconds)]
+    if not options.no_setup:
+        build.setup()
+    command = [build.micro(), "--format", "json", "--min-time", str(options.seconds)]
     if options.filter:
         command += ["--filter", options.filter]
     measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["benchmarks"]
@@ -72,8 +60,8 @@ def run(arguments):
         for key in ("datagrams", "allocations"):
             one[key] = round(one[key], 3)
         one["iterations"] = round(one["iterations"])
-    entry = results.entry(benchmarks=measured, allocations_per_datagram=per_datagram(measured))
+    entry = records.entry(benchmarks=measured, allocations_per_datagram=per_datagram(measured))
     show(entry)
     # A run of only some benchmarks isn't added to the history, because others couldn't be compared with it.
     if not options.no_history and not options.filter:
-        results.append("micro", entry)
+        records.append("micro", entry)

@@ -1,99 +1,78 @@
-"""Scripts/bench readme: writes the figures in README and in the pages on performance, networks, words and rooms, from the
-newest runs that have them.
-"""
+"""Scripts/bench readme: writes the figures in README.md and in Lab/results from the newest runs that have them."""
 
 import argparse
-import sys
+from collections.abc import Callable
+from typing import Any
 
-from lab.network import aims
-from lab.bench.room import command as meeting
-from lab.bench import micro
-from lab.network import networks
-from lab.network import report
-from lab.common import records as results
-from lab.bench.words import command as roombench
-from lab.bench import glasstable as table
-from lab.common.records import number
+from lab.bench import glasstable, micro
+from lab.bench.room import command as room
+from lab.bench.words import command as words
+from lab.common import pages, records, tables
+from lab.common.numbers import number
+from lab.common.paths import RESULTS, ROOT
+from lab.common.records import source
+from lab.common.trouble import Trouble, say
+from lab.network import aims, networks, report
 
-BEGIN = "<!-- figures: written by Scripts/bench readme -->"
-END = "<!-- end of figures -->"
+Entry = dict[str, Any]
+WRITER = "Scripts/bench readme"
 SYSTEMS = ("beamroom", "gst", "x0vnc", "mpv")
 
-class Trouble(Exception):
-    is_for_people = True
 
-
-def newest_glass(systems):
+def newest_glass(systems: tuple[str, ...]) -> Entry | None:
     """The newest entry with all those systems at 1080p60."""
-    for entry in reversed(results.read("glass")):
+    for entry in reversed(records.read("glass")):
         if set(systems) <= set(entry["tables"].get("1080p60", {}).get("systems", {})):
             return entry
     return None
 
 
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def peers_text():
+def peers_text() -> str:
     """README's table: the main figures beside other systems."""
     entry = newest_glass(SYSTEMS)
     if entry is None:
         return ""
     part = entry["tables"]["1080p60"]
 
-    def get(system, content, name):
-        return table.figure(part, system, content, name)
+    def get(system: str, content: str, name: str) -> float | None:
+        return glasstable.figure(part, system, content, name)
 
-    def moving(system):
-        return f"{number(get(system, 'video', 'median'), 0)} ms, {number(get(system, 'video', 'fps'), 0)} fps"
-
-    def line(words, cell):
-        return row([words, *(cell(system) for system in SYSTEMS)])
-
-    return "\n".join([
-        line("", lambda system: table.TITLES[system]),
-        line("---", lambda _: "---"),
-        line("a small change is seen after", lambda system: number(get(system, "still", "median"), 0, " ms")),
-        line("a video is behind by", moving),
-        line("and takes of one core, both ends", lambda system: number(get(system, "video", "cpu"), 0, " %")),
-        "",
-        f"1920x1080 at 60, both ends on one machine ({entry['machine']['cores']} cores, no GPU), {entry['date'][:10]}."
-        " `Scripts/bench glass` measures it on yours.",
-    ])
+    table = tables.markdown([
+        ["a small change is seen after", *(number(get(system, "still", "median"), 0, " ms") for system in SYSTEMS)],
+        ["a video is behind by", *(f"{number(get(system, 'video', 'median'), 0)} ms,"
+                                   f" {number(get(system, 'video', 'fps'), 0)} fps" for system in SYSTEMS)],
+        ["and takes of one core, both ends", *(number(get(system, "video", "cpu"), 0, " %") for system in SYSTEMS)],
+    ], ["", *(glasstable.TITLES[system] for system in SYSTEMS)])
+    return (f"{table}\n\n1920x1080 at 60, both ends on one machine ({entry['machine']['cores']} cores, no GPU),"
+            f" {entry['date'][:10]}. `Scripts/bench glass` measures it on yours.")
 
 
-def source(entry):
-    return f"{results.describe(entry['machine'])}; commit {entry['commit'][:12]}, {entry['date'][:10]}."
-
-
-def stages_text():
-    """The figures of the page on performance."""
+def stages_text() -> str:
+    """Where the time goes, and the hot paths alone."""
     parts = []
-    entry = newest_glass(["beamroom"])
+    entry = newest_glass(("beamroom",))
     if entry:
         part = entry["tables"]["1080p60"]
-        lines = [row(["ms, median", "small change", "scrolling", "video-like"]), row(["---"] * 4)]
-        lines += [row(cells) for cells in table.stage_rows(part)]
-        lines.append(row(["from painted to seen, by the probe", *(
-            number(table.figure(part, "beamroom", content, "median"), 2) for content in table.HEADINGS)]))
-        parts += ["\n".join(lines), "`Scripts/bench glass`, 1920x1080 at 60, both ends on " + source(entry)]
-    entries = results.read("micro")
+        seen = ["from painted to seen, by the probe", *(
+            number(glasstable.figure(part, "beamroom", content, "median"), 2) for content in glasstable.HEADINGS)]
+        parts += [tables.markdown([*glasstable.stage_rows(part), seen],
+                                  ["ms, median", "small change", "scrolling", "video-like"]),
+                  "`Scripts/bench glass`, 1920x1080 at 60, both ends on " + source(entry)]
+    entries = records.read("micro")
     if entries:
         entry = entries[-1]
-        lines = [row(["hot path", "median", "p95", "allocations"]), row(["---"] * 4)]
-        lines += [row([one["name"], micro.time(one["time"]), micro.time(one["p95"]), number(one["allocations"], 1)])
-                  for one in entry["benchmarks"]]
-        parts += ["\n".join(lines), "; ".join(
-            f"{name}: {round(slope, 2):g} allocations for each further datagram"
-            for name, slope in entry["allocations_per_datagram"].items()) + ".",
-            "`Scripts/bench micro`, on " + source(entry)]
+        rows = [[one["name"], micro.time(one["time"]), micro.time(one["p95"]), number(one["allocations"], 1)]
+                for one in entry["benchmarks"]]
+        slopes = (f"{name}: {round(slope, 2):g} allocations for each further datagram"
+                  for name, slope in entry["allocations_per_datagram"].items())
+        parts += [tables.markdown(rows, ["hot path", "median", "p95", "allocations"]), "; ".join(slopes) + ".",
+                  "`Scripts/bench micro`, on " + source(entry)]
     return "\n\n".join(parts)
 
 
-def newest_networks():
+def newest_networks() -> tuple[Entry | None, tuple[str, ...]]:
     """The newest entry with every network: of BeamRoom and ffplay, otherwise of BeamRoom alone."""
-    entries = results.read("netlab")
+    entries = records.read("netlab")
     for systems in (("beamroom", "ffplay"), ("beamroom",)):
         for entry in reversed(entries):
             if all(set(systems) <= set(entry["networks"].get(name, {})) for name in networks.NAMES):
@@ -101,12 +80,11 @@ def newest_networks():
     return None, ()
 
 
-def networks_text():
-    """The figures of the page on networks: the table, and whether each aim is reached."""
+def networks_text() -> str:
+    """How networks are met, and whether each aim is reached."""
     entry, systems = newest_networks()
     if entry is None:
-        print("No run of Scripts/netlab over all its networks is in the history: its table in Networks.md stays empty.",
-              file=sys.stderr)
+        say("No run of Scripts/netlab over all its networks is in the history: its table stays empty.")
         return ""
     kinds = sorted({run["link"]["kind"] for parts in entry["networks"].values() for runs in parts.values()
                     for run in runs if run})
@@ -118,30 +96,26 @@ def networks_text():
     ])
 
 
-def moving_table(entry, systems):
-    heads = ("fps", "frozen %", "longest ms", "latency median / p95 ms", "broken %", "luma dB", "Mbit/s")
-    lines = [row(["network", "", *heads]), row(["---"] * (2 + len(heads)))]
+def moving_table(entry: Entry, systems: tuple[str, ...]) -> str:
+    rows = []
     for network in networks.NETWORKS:
-        if network.content == "still":
-            continue
-        for system in systems:
-            def get(name, digits=1):
-                return number(report.figure(entry, network.name, system, name), digits)
+        for system in systems if network.content != "still" else ():
+            figures = {name: report.figure(entry, network.name, system, name) for name in (
+                "fps", "frozen", "longest_gap", "median", "p95", "broken", "luma", "mbit")}
+            rows.append([
+                network.title if system == systems[0] else "", report.TITLES[system], number(figures["fps"]),
+                number(figures["frozen"]), number(figures["longest_gap"], 0),
+                f"{number(figures['median'], 0)} / {number(figures['p95'], 0)}", number(figures["broken"]),
+                number(figures["luma"]), number(figures["mbit"], 2)])
+    return tables.markdown(rows, ["network", "", "fps", "frozen %", "longest ms", "latency median / p95 ms", "broken %",
+                                  "luma dB", "Mbit/s"])
 
-            lines.append(row([
-                network.title if system == systems[0] else "", report.TITLES[system], get("fps"), get("frozen"),
-                get("longest_gap", 0), f"{get('median', 0)} / {get('p95', 0)}", get("broken"), get("luma"),
-                get("mbit", 2)]))
-    return "\n".join(lines)
 
-
-def aims_table(entry, systems):
-    """What is aimed at for each network. Aims that aren't reached are marked."""
+def aims_table(entry: Entry, systems: tuple[str, ...]) -> str:
+    """The aims for each network. Those that aren't reached are marked."""
     cells = {system: {(aim.network, aim.words): aim.row(True)[2] for aim in aims.of(entry, system)}
              for system in systems}
-    lines = [row(["network", "aim", "wanted", *(report.TITLES[system] for system in systems)]),
-             row(["---"] * (3 + len(systems)))]
-    last = None
+    rows, last = [], None
     for aim in aims.of(entry):
         # No limit: it would be compared with something that wasn't measured.
         if aim.limit is None:
@@ -149,59 +123,37 @@ def aims_table(entry, systems):
         found = [cells[system].get((aim.network, aim.words), "–") for system in systems]
         if aim.verdict() == "NOT MET":
             found[0] += " (not met)"
-        lines.append(row([networks.named(aim.network).title if aim.network != last else "", aim.words,
-                          aim.row(True)[3], *found]))
+        rows.append([networks.named(aim.network).title if aim.network != last else "", aim.words, aim.row(True)[3], *found])
         last = aim.network
-    return "\n".join(lines)
+    return tables.markdown(rows, ["network", "aim", "wanted", *(report.TITLES[system] for system in systems)])
 
 
-def aims_text(kind, page, heading, lines_of, what):
+def aims_text(kind: str, lines_of: Callable[[Entry], list[list[str]]], what: str) -> str:
     """The newest figures of a kind: each row with its aim."""
-    entries = results.read(kind)
+    entries = records.read(kind)
     if not entries:
-        print(f"No run of Scripts/bench {kind} over all its rows is in the history: its table in {page} stays empty.",
-              file=sys.stderr)
+        say(f"No run of Scripts/bench {kind} over all its rows is in the history: its table stays empty.")
         return ""
-    entry = entries[-1]
-    rows = [row(["", "aim", "measured", "reached"]), row(["---"] * 4)]
-    rows += [row([words[:1].upper() + words[1:], *cells]) for words, *cells in lines_of(entry["rows"])]
-    return "\n\n".join([heading, "\n".join(rows), f"`Scripts/bench {kind}`, {what}, on {source(entry)}"])
+    rows = [[line[0][:1].upper() + line[0][1:], *line[1:]] for line in lines_of(entries[-1]["rows"])]
+    return f"{tables.markdown(rows, tables.AIM_HEAD)}\n\n`Scripts/bench {kind}`, {what}, on {source(entries[-1])}"
 
 
-def words_text():
-    return aims_text("words", "Words.md", "## How soon words arrive", roombench.lines, "real programs")
-
-
-def rooms_text():
-    return aims_text("room", "Rooms.md", "## What was measured", meeting.lines,
-                     "real programs on one machine, each in a network of its own")
-
-
-MANUAL = results.ROOT / "Sources" / "beamroom" / "beamroom.docc"
 PAGES = {
-    results.ROOT / "README.md": peers_text,
-    MANUAL / "Performance.md": stages_text,
-    MANUAL / "Networks.md": networks_text,
-    MANUAL / "Words.md": words_text,
-    MANUAL / "Rooms.md": rooms_text,
+    ROOT / "README.md": peers_text,
+    RESULTS / "performance.md": stages_text,
+    RESULTS / "networks.md": networks_text,
+    RESULTS / "words.md": lambda: aims_text("words", words.lines, "real programs"),
+    RESULTS / "rooms.md": lambda: aims_text("room", room.lines,
+                                            "real programs on one machine, each in a network of its own"),
 }
 
 
-def split(path):
-    text = path.read_text()
-    begin, end = text.find(BEGIN), text.find(END)
-    if begin < 0 or end < begin:
-        raise Trouble(f"{path.name} lacks the lines “{BEGIN}” and “{END}”, between which its figures belong.")
-    begin += len(BEGIN)
-    return text[:begin], text[begin:end], text[end:]
-
-
-def run(arguments):
+def run(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="Scripts/bench readme")
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if the figures are others")
     options = parser.parse_args(arguments)
     for path, make in PAGES.items():
-        before, found, after = split(path)
+        before, found, after = pages.split(path, WRITER)
         text = make()
         wanted = f"\n{text}\n" if text else "\n"
         if found == wanted:

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from lab.common.laboratory import Trouble
+from lab.common.trouble import Trouble
 
 
 class System:
@@ -28,10 +28,10 @@ class System:
     def watch(self, screens, port):
         raise NotImplementedError
 
-    def prepare(self, laboratory):
+    def prepare(self, place):
         """Called once, before the first run."""
 
-    def stages(self, directory):
+    def stages(self):
         """The system's own times, by stage."""
         return {}
 
@@ -65,14 +65,14 @@ class BeamRoom(System):
         command = self._command("viewer", "watch", f"{screens.host_address}:{port}", "--fullscreen", "--json", *more)
         return f"DISPLAY={screens.viewer} {command} >{self.directory}/viewer.json"
 
-    def prepare(self, laboratory):
+    def prepare(self, place):
         # Pairs the viewer by the code; afterwards the host admits only paired viewers.
-        port = laboratory.next_port()
+        port = place.next_port()
         code = ("--code", f"{secrets.randbelow(10 ** 6):06}")
-        with laboratory.running(self.share(laboratory.screens, port, *code), "share"):
+        with place.running(self.share(place.screens, port, *code), "share"):
             time.sleep(1)
-            with laboratory.running(self.watch(laboratory.screens, port, *code), "watch"):
-                laboratory.wait_for("the first picture", lambda: self.events("viewer", "first-frame"))
+            with place.running(self.watch(place.screens, port, *code), "watch"):
+                place.wait_for("the first picture", lambda: self.events("viewer", "first-frame"))
 
     def events(self, end, name):
         try:
@@ -82,7 +82,7 @@ class BeamRoom(System):
         events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
         return [event for event in events if event.get("event") == name]
 
-    def stages(self, directory):
+    def stages(self):
         found = {}
         for end in ("host", "viewer"):
             for summary in self.events(end, "summary")[-1:]:
@@ -103,16 +103,16 @@ class CaptionedBeamRoom(BeamRoom):
     def share(self, screens, port, *more):
         return super().share(screens, port, "--trusted-only", "--captions", self._pipe, *more)
 
-    def prepare(self, laboratory):
+    def prepare(self, place):
         os.mkfifo(self._pipe)
         # Open for reading, too, so that opening doesn't wait for a host.
         pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)
         threading.Thread(target=self._write, args=[pipe], daemon=True).start()
 
-    def stages(self, directory):
+    def stages(self):
         if not self.events("viewer", "caption"):
             raise Trouble("The captions didn't arrive.")
-        return super().stages(directory)
+        return super().stages()
 
     @property
     def _pipe(self):

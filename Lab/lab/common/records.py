@@ -3,49 +3,49 @@
 import datetime
 import json
 import os
-import pathlib
-import statistics
 import subprocess
+from typing import Any
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-LAB = ROOT / "Lab"
-HISTORY = LAB / "results" / "history"
+from lab.common.paths import HISTORY, ROOT
 
 
-def machine():
+def machine() -> dict[str, Any]:
     """The properties of the machine that figures depend on."""
-    cpu = "unknown"
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            cpu = line.split(":", 1)[1].strip()
-            break
-    memory = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemTotal:"))
+    with open("/proc/cpuinfo") as file:
+        cpu = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+    with open("/proc/meminfo") as file:
+        memory = next(int(line.split()[1]) for line in file if line.startswith("MemTotal:"))
     return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "memory_gib": round(memory / 2**20, 1),
             "kernel": os.uname().release}
 
 
-def describe(machine):
+def describe(machine: dict[str, Any]) -> str:
     return f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}"
 
 
-def is_same(one, other):
+def is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two entries are of one machine, whatever its kernel and memory."""
     return (one["cpu"], one["cores"]) == (other["cpu"], other["cores"])
 
 
-def commit():
+def commit() -> str:
     """The commit that was measured; `-dirty` where files differ from it."""
     run = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="], cwd=ROOT,
                          capture_output=True, text=True)
     return run.stdout.strip() if run.returncode == 0 else "unknown"
 
 
-def entry(**results):
+def entry(**results: Any) -> dict[str, Any]:
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"date": now.strftime("%Y-%m-%dT%H:%MZ"), "commit": commit(), "machine": machine(), **results}
 
 
-def read(kind):
+def source(entry: dict[str, Any]) -> str:
+    """Where and when an entry was measured, in words."""
+    return f"{describe(entry['machine'])}; commit {entry['commit'][:12]}, {entry['date'][:10]}."
+
+
+def read(kind: str) -> list[dict[str, Any]]:
     """Every entry of one kind (`micro`, `glass`, `netlab`, `crowd`, `words`, `room` or `sound`), oldest first."""
     path = HISTORY / f"{kind}.jsonl"
     if not path.exists():
@@ -53,30 +53,7 @@ def read(kind):
     return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
 
 
-def append(kind, entry):
-    HISTORY.mkdir(exist_ok=True)
+def append(kind: str, entry: dict[str, Any]) -> None:
+    HISTORY.mkdir(parents=True, exist_ok=True)
     with open(HISTORY / f"{kind}.jsonl", "a") as file:
         file.write(json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n")
-
-
-def median(values):
-    """The median of the values that aren't None; None if there are none."""
-    values = [value for value in values if value is not None]
-    return statistics.median(values) if values else None
-
-
-def table(rows, head):
-    """A table with columns as wide as their content; the first aligned left, the others right."""
-    cells = [head] + [[cell if isinstance(cell, str) else "–" if cell is None else str(cell) for cell in row]
-                      for row in rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
-    lines = []
-    for row in cells:
-        first, *rest = [cell.ljust(width) if column == 0 else cell.rjust(width)
-                        for column, (cell, width) in enumerate(zip(row, widths))]
-        lines.append("  ".join([first, *rest]).rstrip())
-    return "\n".join(lines)
-
-
-def number(value, digits=1, unit=""):
-    return "–" if value is None else f"{value:.{digits}f}{unit}"

@@ -6,7 +6,8 @@ import signal
 import time
 import traceback
 
-from lab.common import laboratory
+from lab.common.catalogue import Case
+from lab.common.trouble import Trouble
 from lab.faults import place as places
 
 # Seconds of a picture that stands still until the viewer has to say so: the program's second, and this machine's.
@@ -17,12 +18,9 @@ SHORT_SLACK = 10
 LIES = re.compile(r"(picture|stream) (goes on(?! when)|moves again|is back|is live)", re.IGNORECASE)
 
 
-class Fault:
-    """One fault. The docstring's first sentence is the row's text."""
+class Fault(Case):
+    """One fault."""
 
-    name = ""
-    # Also one of the short form.
-    is_short = False
     # Seconds from the fault's end until the picture is right again; None if it needn't be.
     right_within = 2.0
     # Seconds that the picture may stand; None: as long as the fault lasts.
@@ -38,10 +36,6 @@ class Fault:
 
     def play(self, place, row):
         raise NotImplementedError
-
-    @classmethod
-    def title(cls):
-        return " ".join(cls.__doc__.split("\n\n")[0].split())
 
     @classmethod
     def aim(cls):
@@ -192,7 +186,7 @@ def play_once(kind, options, shared):
             except RuntimeError as error:
                 row.differences.append(str(error).strip())
             conclude(fault, place, row)
-    except (NotTried, laboratory.Trouble) as reason:
+    except (NotTried, Trouble) as reason:
         row.not_tried = str(reason)
     except Exception as error:
         # The laboratory failed, so the row says nothing about the program.

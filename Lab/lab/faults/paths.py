@@ -16,7 +16,7 @@ class InterfaceDown(Fault):
     """The viewer's network interface is down for 1 s."""
 
     name = "down-1"
-    is_short = True
+    short = True
     seconds = 1
 
     def play(self, place, row):
@@ -34,7 +34,7 @@ class InterfaceDown5(InterfaceDown):
     """The viewer's network interface is down for 5 s."""
 
     name = "down-5"
-    is_short = False
+    short = False
     says = {"viewer": True}
     seconds = 5
 
@@ -43,7 +43,7 @@ class InterfaceDown30(InterfaceDown):
     """The viewer's network interface is down for 30 s."""
 
     name = "down-30"
-    is_short = False
+    short = False
     says = {"viewer": True}
     seconds = 30
 

@@ -1,37 +1,33 @@
 """Where a fault happens: two machines with a network between them, their programs, screens and folders."""
 
 import contextlib
-import itertools
 import os
-import pathlib
-import shutil
 import signal
 import subprocess
 import sys
 import time
 
-from lab.network import links as between
-from lab.common import laboratory
-from lab.faults.pictures import Drawn, Pictures
+from lab.common import build, isolation, namespaces, processes
+from lab.common.namespaces import entering, ip, namespace, run
+from lab.common.paths import ROOT
 from lab.common.programs import Program
+from lab.common.screens import Workplace, new_screen
+from lab.common.states import CODE, States
+from lab.common.trouble import Trouble
+from lab.faults.pictures import Drawn, Pictures
+from lab.network import links
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 PRIVATE_AVAHI = ROOT / "Scripts" / "lib" / "private-avahi"
-CODE = "482913"
 # Small pictures, whose keyframes still take many datagrams.
 SOURCE = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
 PORT = 52345
 
 
-class Trouble(laboratory.Trouble):
-    """This machine lacks something that the fault needs."""
-
-
-def run(*words):
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Trouble(f"“{' '.join(map(str, words))}” failed: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
+def run_inside(module: str, arguments: list[str]) -> int:
+    trouble = namespaces.obstacle()
+    if trouble:
+        raise Trouble(trouble)
+    return isolation.run_inside(module, ["--inside", *arguments], {"BEAMROOM_RELAY": build.relay()})
 
 
 # --- Networks: each has the commands that enter its two ends, and the host's address ----------------------------------
@@ -56,29 +52,29 @@ class Cable(Here):
     def __init__(self, place, has_ipv4=True, has_ipv6=True, host_at=None):
         """`host_at`: enters the host's namespace, if there is one already."""
         super().__init__(place)
-        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(2 if host_at is None else 1)]
-        *found, self.at_viewer = (["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends)
+        ends = [place.stack.enter_context(namespace(place.log)) for _ in range(2 if host_at is None else 1)]
+        *found, self.at_viewer = (entering(pid) for pid in ends)
         self.at_host = found[0] if found else host_at
-        between.ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan0", "netns", ends[-1],
+        ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan0", "netns", ends[-1],
                    at=self.at_host)
         for at, v4, v6 in ((self.at_host, self.host_address, self.host_address6),
                            (self.at_viewer, self.viewer_address, self.viewer_address6)):
             # An address that was set stays when the interface goes down, as those of a router's announcements return.
             run(*at, "sysctl", "-qw", "net.ipv6.conf.lan0.keep_addr_on_down=1", "net.ipv6.conf.all.keep_addr_on_down=1",
                 "net.ipv6.conf.lan0.accept_dad=0", "net.ipv6.conf.all.accept_dad=0")
-            between.ip("link", "set", "lan0", "up", at=at)
+            ip("link", "set", "lan0", "up", at=at)
             if has_ipv4:
-                between.ip("address", "add", f"{v4}/24", "dev", "lan0", at=at)
+                ip("address", "add", f"{v4}/24", "dev", "lan0", at=at)
             if has_ipv6:
-                between.ip("address", "add", f"{v6}/64", "dev", "lan0", "nodad", at=at)
+                ip("address", "add", f"{v6}/64", "dev", "lan0", "nodad", at=at)
         if not has_ipv4:
             self.host_address = self.host_address6
 
     def viewer_ip(self, *words):
-        between.ip(*words, at=self.at_viewer)
+        ip(*words, at=self.at_viewer)
 
     def host_ip(self, *words):
-        between.ip(*words, at=self.at_host)
+        ip(*words, at=self.at_host)
 
 
 class Routed(Here):
@@ -89,19 +85,19 @@ class Routed(Here):
     def __init__(self, place, size):
         super().__init__(place)
         # Host, its router, the viewer's router, viewer.
-        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(4)]
-        at = [["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends]
+        ends = [place.stack.enter_context(namespace(place.log)) for _ in range(4)]
+        at = [entering(pid) for pid in ends]
         self.at_host, *self.at_routers, self.at_viewer = at
         for place_, network in enumerate((1, 0, 2)):
             left, right = at[place_], at[place_ + 1]
-            between.ip("link", "add", f"net{network}", "type", "veth", "peer", "name", f"net{network}", "netns",
+            ip("link", "add", f"net{network}", "type", "veth", "peer", "name", f"net{network}", "netns",
                        ends[place_ + 1], at=left)
             # A host's address ends with 1, a router's with 2 or 3.
             for side, number in ((left, 1 if network == 1 else 2), (right, 1 if network == 2 else 3)):
-                between.ip("address", "add", f"10.88.{network}.{number}/24", "dev", f"net{network}", at=side)
-                between.ip("link", "set", f"net{network}", "up", at=side)
+                ip("address", "add", f"10.88.{network}.{number}/24", "dev", f"net{network}", at=side)
+                ip("link", "set", f"net{network}", "up", at=side)
         for side, gateway in zip(at, ("10.88.1.3", "10.88.0.3", "10.88.0.2", "10.88.2.2")):
-            between.ip("route", "add", "default", "via", gateway, at=side)
+            ip("route", "add", "default", "via", gateway, at=side)
         for side in self.at_routers:
             run(*side, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         self.set_size(size)
@@ -109,22 +105,18 @@ class Routed(Here):
     def set_size(self, size):
         """Of IP packets between the routers."""
         for side in self.at_routers:
-            between.ip("link", "set", "net0", "mtu", size, at=side)
+            ip("link", "set", "net0", "mtu", size, at=side)
 
 
 class Relayed(Here):
     """The laboratory's relay, which loses, delays and limits packets; the host is in the namespace of the faults."""
 
-    host_address, viewer_address = between.HOST, between.VIEWER
-
     def __init__(self, place, settings, seed=1, number=0):
         super().__init__(place)
-        # `between.Relay` reads these of its laboratory.
-        self.relay, self.log = place.relay, place.log
-        self.viewer_end = place.stack.enter_context(between.namespace(place.log))
-        self.at_viewer = ["nsenter", f"--net=/proc/{self.viewer_end}/ns/net", "--"]
+        viewer_end = place.stack.enter_context(namespace(place.log))
+        self.at_viewer = entering(viewer_end)
         self.host_address = f"10.77.{number}.1"
-        self.link = place.stack.enter_context(between.Relay(self, settings, [], seed, number, 7200))
+        self.link = place.stack.enter_context(links.Relay(place.log, viewer_end, settings, (), seed, number, 7200))
 
     def change(self, settings):
         self.link.change(settings)
@@ -164,24 +156,22 @@ class Announced(Here):
 # --- A place ----------------------------------------------------------------------------------------------------------
 
 
-class Place(laboratory.Laboratory):
+class Place(Workplace):
     """The programs of one fault, their folders and pictures. Everything ends with it."""
 
     def __init__(self, options, shared):
         """`shared`: a folder for what all places use."""
-        super().__init__(None, 720, 30)
-        self.program, self.relay, self.shared = options.program, options.relay, pathlib.Path(shared)
-        self.is_short = options.is_short
-        self.screens.width, self.screens.height = 640, 360
-        self.numbers = itertools.count(1)
+        super().__init__()
+        self.program, self.shared, self.is_short = options.program, shared, options.is_short
         self.network = Here(self)
         self.host = self.viewer = self.pictures = None
         self.programs = []
-
-    def __enter__(self):
-        # Not the two screens of the other laboratories.
-        self.stack.callback(shutil.rmtree, self.directory, ignore_errors=True)
-        return self
+        words = ["--code", CODE, "--json"]
+        self.states = States(
+            self.directory, shared,
+            lambda state: Program([self.program, "share", *SOURCE, "--no-discovery", "--name", "desk", "--bind", "127.0.0.1",
+                                   "--accept", "none", *words], state),
+            lambda state: Program([self.program, "watch", "127.0.0.1", "--no-window", *words], state))
 
     def __exit__(self, *_):
         for program in self.programs:
@@ -193,15 +183,14 @@ class Place(laboratory.Laboratory):
         self.stack.close()
 
     def screen(self, width=640, height=360):
-        """A new X server: its name and process."""
-        self.screens.width, self.screens.height = width, height
-        return self._new_screen()
+        """A new X server: its display and process."""
+        return new_screen(self.stack, width, height, self.log)
 
     def painter(self, display, size="640x360", rate=20):
         """A window whose content moves: its process and ID."""
         process = subprocess.Popen([sys.executable, "-B", "-m", "lab.faults.painter", display, size, str(rate)],
                                    stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True)
-        self.stack.callback(laboratory.end, process)
+        self.stack.callback(processes.end, process)
         window = process.stdout.readline().strip()
         if not window:
             raise Trouble(f"No window came up on {display}: {self.last_words()}")
@@ -209,32 +198,11 @@ class Place(laboratory.Laboratory):
 
     def state(self, kind=None):
         """A new state folder; with `kind` a copy of the paired host's or viewer's."""
-        path = self.directory / f"state-{next(self.numbers)}"
-        if kind:
-            shutil.copytree(self.paired() / kind, path)
-        else:
-            path.mkdir(mode=0o700)
-        return path
+        return self.states.new(kind)
 
     def paired(self):
         """The states of a host and a viewer that know each other."""
-        path = self.shared / "paired"
-        if path.exists():
-            return path
-        made = self.shared / "pairing"
-        words = ["--no-discovery", "--json", "--name", "desk", "--bind", "127.0.0.1", "--code", CODE, "--accept",
-                 "none"]
-        with Program([self.program, "share", *SOURCE, *words], made / "host") as host:
-            if not host.wait_for("ready"):
-                raise RuntimeError(f"the host doesn't start: {host.error_text}")
-            with Program([self.program, "watch", "127.0.0.1", "--code", CODE, "--no-window", "--json"],
-                         made / "viewer") as viewer:
-                store = made / "host" / "beamroom" / "devices.json"
-                if not viewer.wait_for("first-frame") or not host.wait(
-                        lambda: store.exists() and '"key"' in store.read_text(), 5):
-                    raise RuntimeError(f"no pairing: {host.error_text} {viewer.error_text}")
-        made.rename(path)
-        return path
+        return self.states.paired()
 
     # --- Programs
 
@@ -286,12 +254,7 @@ class Place(laboratory.Laboratory):
 
     def wait(self, condition, seconds):
         """The first true result; None after so many seconds."""
-        limit = time.monotonic() + seconds
-        while True:
-            found = condition()
-            if found or time.monotonic() > limit:
-                return found or None
-            time.sleep(0.02)
+        return processes.first_true(condition, seconds)
 
     def wait_for_pictures(self, seconds=20):
         """Until the viewer has shown whole pictures for a second."""

@@ -22,7 +22,7 @@ class HostKilled(Fault):
     """The host is killed (kill -9) and started again after 3 s."""
 
     name = "host-killed"
-    is_short = True
+    short = True
     right_within = 1.0
     says = {"viewer": True, "host": True}
     times = 3
@@ -70,7 +70,7 @@ class ViewerKilled(Fault):
     """The viewer is killed (kill -9) and started again after 3 s."""
 
     name = "viewer-killed"
-    is_short = True
+    short = True
     says = {"host": True}
     viewer_can_speak = False
 

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 
-from lab.common import laboratory
+from lab.common import processes
+from lab.common.namespaces import run
+from lab.common.states import CODE
 from lab.faults.fault import Fault, NotTried
-from lab.faults.place import CODE, PORT, Cable, run
+from lab.faults.place import PORT, Cable
 
 # --- The clock
 
@@ -269,7 +271,7 @@ class PortsGone(Fault):
                   " for kind in (1,2):\n  s=socket.socket(10,kind); s.bind(('::',port)); all.append(s)\n"
                   "  if kind==1: s.listen()\nprint(1,flush=True)\ntime.sleep(60)")
         taken = subprocess.Popen([*at, sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=place.log)
-        place.stack.callback(laboratory.end, taken)
+        place.stack.callback(processes.end, taken)
         if not taken.stdout.readline():
             raise NotTried("the ports can't be taken here")
         row.begin()
@@ -285,7 +287,7 @@ class PortTaken(Fault):
     """Another program has the host's TCP port."""
 
     name = "port-taken"
-    is_short = True
+    short = True
     right_within = None
     says = {"host": "already shares.*52345"}
     ends = {"host": 1}

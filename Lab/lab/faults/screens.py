@@ -40,7 +40,7 @@ class ScreenGoneAtViewer(Fault):
     """The X server of the viewer's window is killed."""
 
     name = "x-gone-viewer"
-    is_short = True
+    short = True
     right_within = None
     says = {"host": True, "viewer": "display"}
     ends = {"viewer": 1}

@@ -12,13 +12,11 @@ import tempfile
 import time
 import types
 
-from lab.attack import __main__ as attack
-from lab.faults import __main__ as faults
+from lab.common import isolation, pages
+from lab.common.trouble import main
 from lab.faults import growth
-from lab.common import laboratory
-from lab.network import netlab
 from lab.faults.pictures import Pictures
-from lab.faults.place import Cable, Place, Relayed
+from lab.faults.place import Cable, Place, Relayed, run_inside
 
 SAMPLE_EVERY = 5.0
 # Seconds of a standing picture that are a stall.
@@ -57,8 +55,7 @@ class Soak(Place):
     """The host, its viewers, and what was seen of them."""
 
     def __init__(self, options, shared):
-        super().__init__(types.SimpleNamespace(program=options.program, relay=os.environ["BEAMROOM_RELAY"],
-                                               is_short=False), shared)
+        super().__init__(types.SimpleNamespace(program=options.program, is_short=False), shared)
         self.options = options
         self.random = random.Random(options.seed)
         self.viewers, self.samples, self.happenings, self.trouble = {}, {}, [], []
@@ -239,7 +236,7 @@ class Soak(Place):
         self.trouble = self.ended + self.trouble
         if self.options.json:
             pathlib.Path(self.options.json).write_text(json.dumps({
-                "machine": attack.machine(), "minutes": self.options.minutes, "seed": self.options.seed,
+                "machine": pages.machine(), "minutes": self.options.minutes, "seed": self.options.seed,
                 "samples": {name: [dataclasses.asdict(one) for one in all_] for name, all_ in self.samples.items()},
                 "faults": [dataclasses.asdict(one) for one in self.happenings], "stalls": stalls,
                 "ended": self.ended, "trouble": self.trouble,
@@ -260,9 +257,8 @@ class Soak(Place):
 
 
 def soak(options):
-    laboratory.enter()
-    with tempfile.TemporaryDirectory(prefix="beamroom-soak-") as shared, Soak(options, shared) as place:
-        place.begin()
+    isolation.enter()
+    with tempfile.TemporaryDirectory(prefix="beamroom-soak-") as shared, Soak(options, pathlib.Path(shared)) as place:
         place.run()
         return place.report()
 
@@ -271,17 +267,8 @@ def run(arguments):
     options = parse(arguments)
     if not options.program:
         sys.exit("--program PATH is wanted")
-    if options.inside:
-        return soak(options)
-    trouble = faults.obstacle()
-    if trouble:
-        sys.exit(trouble)
-    os.environ["BEAMROOM_RELAY"] = netlab.build_relay()
-    return attack.go_inside(arguments, "lab.faults.soak")
+    return soak(options) if options.inside else run_inside("lab.faults.soak", arguments)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(run(sys.argv[1:]))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    main(run)

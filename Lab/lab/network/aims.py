@@ -1,9 +1,8 @@
-"""What is aimed at for each network, and whether a run reaches them."""
+"""The aims for each network, and whether a run reaches them."""
 
-from lab.network import networks
-from lab.network import report
-from lab.common import records as results
-from lab.common.records import number
+from lab.common import tables
+from lab.common.numbers import median, number
+from lab.network import networks, report
 
 # The time of a frame at 30 a second, in ms: a gap of that length is normal.
 FRAME = 1000 / 30
@@ -19,9 +18,7 @@ class Aim:
         self.more_is_better, self.digits = more_is_better, digits
 
     def verdict(self):
-        if self.value is None or self.limit is None:
-            return "not judged"
-        return "met" if (self.value >= self.limit if self.more_is_better else self.value <= self.limit) else "NOT MET"
+        return tables.met(self.value, self.limit, self.more_is_better)
 
     def row(self, is_first):
         value = "never" if self.value is not None and self.value >= NEVER else number(self.value, self.digits)
@@ -39,7 +36,7 @@ def of(entry, system="beamroom"):
     def or_never(network, name):
         """Counts a run without a value as NEVER, not as a missing figure."""
         runs = [run for run in entry["networks"].get(network, {}).get(system, []) if run]
-        return results.median([NEVER if run.get(name) is None else run[name] for run in runs])
+        return median([NEVER if run.get(name) is None else run[name] for run in runs])
 
     def plus(value, more):
         return None if value is None else value + more
@@ -101,4 +98,4 @@ def show(entry):
         rows.append(aim.row(aim.network != last))
         last = aim.network
     if rows:
-        print(results.table(rows, ["BeamRoom's aims", "", "measured", "wanted", ""]))
+        print(tables.text(rows, ["BeamRoom's aims", "", "measured", "wanted", ""]))

@@ -1,7 +1,8 @@
 """Figures from a run's trace: how intact and how current the picture was."""
 
 import dataclasses
-import statistics
+
+from lab.common.numbers import median, percentile
 
 # In dB: a picture is broken if its luma PSNR against every frame that it could show is below this.
 BROKEN = 20
@@ -57,15 +58,6 @@ class Trace:
         """How long each picture stayed, in seconds."""
         moments = [begin, *(seen for _, seen in self.seen(begin, end)), end]
         return [later - earlier for earlier, later in zip(moments, moments[1:])]
-
-
-def percentile(values, part):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(part * len(values)))] if values else None
-
-
-def median(values):
-    return statistics.median(values) if values else None
 
 
 def moving(trace, meter, away=None):
@@ -127,7 +119,7 @@ def dropping(rows, drop, back):
     settled = [row for row in slow if row["at"] >= drop + 3]
     return {
         # A window without a picture has an unknown delay.
-        "slow_latency": max((row["max"] if row["max"] is not None else float("inf") for row in slow)),
+        "slow_latency": max(row["max"] if row["max"] is not None else float("inf") for row in slow),
         "slow_without": sum(row["fps"] == 0 for row in slow),
         "full_after": None if full is None else max(0, after[full]["at"] + WINDOW - back),
         "least_mbit": min((row["mbit"] for row in settled if row["mbit"] is not None), default=None),

@@ -1,6 +1,7 @@
 """The link between the two ends: the kernel's netem if it has one, otherwise the relay."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -8,7 +9,9 @@ import subprocess
 import threading
 import time
 
-from lab.common.laboratory import Trouble, end
+from lab.common.namespaces import entering, ip, namespace
+from lab.common.processes import end
+from lab.common.trouble import Trouble
 
 HOST, VIEWER = "10.77.0.1", "10.77.0.2"
 DEVICE = "netlab"
@@ -31,15 +34,16 @@ class Between:
 class Relay(Between):
     kind = "relay"
 
-    def __init__(self, laboratory, base, schedule, seed, number=0, limit=600):
+    def __init__(self, log, viewer_end, base, schedule=(), seed=1, number=0, limit=600):
+        """From this network namespace to that of the process `viewer_end`. The two ends are 10.77.NUMBER.1 and .2."""
         super().__init__()
-        # Ends by itself if nothing else ends it.
-        self.command = [laboratory.relay, "/proc/self/ns/net", f"/proc/{laboratory.viewer_end}/ns/net",
+        # Ends by itself if nothing else ends it, after `limit` seconds.
+        self.command = [os.environ["BEAMROOM_RELAY"], "/proc/self/ns/net", f"/proc/{viewer_end}/ns/net",
                         "--both", base, "--seed", str(seed), "--time-limit", str(limit), "--number", str(number),
                         "--lines"]
         for after, settings in schedule:
             self.command += ["--at", f"{after}:{settings}"]
-        self.log = laboratory.log
+        self.log = log
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
@@ -65,16 +69,13 @@ class Relay(Between):
             elif event["event"] == "summary":
                 self.counters = event
 
-    def __exit__(self, *_):
+    def end(self):
+        """Ends it: after that its counters are known."""
         end(self.process)
         self.reader.join(5)
 
-
-def ip(*words, at=None):
-    command = [*(at or []), "ip", *map(str, words)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode != 0:
-        raise Trouble(f"“{' '.join(command)}” failed: {run.stderr.strip()}")
+    def __exit__(self, *_):
+        self.end()
 
 
 class Netem(Between):
@@ -86,9 +87,9 @@ class Netem(Between):
 
     kind = "netem"
 
-    def __init__(self, laboratory, base, schedule, seed):
+    def __init__(self, log, viewer_end, base, schedule=()):
         super().__init__()
-        self.laboratory = laboratory
+        self.log, self.viewer_end = log, viewer_end
         self.state = read(base)
         self.schedule = schedule
         # Not every netem takes a seed, so the losses differ in each run.
@@ -98,11 +99,11 @@ class Netem(Between):
     def __enter__(self):
         stack = self.stack = contextlib.ExitStack()
         try:
-            middle = stack.enter_context(namespace(self.laboratory.log))
-            self.inside = ["nsenter", f"--net=/proc/{middle}/ns/net", "--"]
+            middle = stack.enter_context(namespace(self.log))
+            self.inside = entering(middle)
             ip("link", "add", "bridge", "type", "bridge", at=self.inside)
             ip("link", "set", "bridge", "up", at=self.inside)
-            ends = ((os.getpid(), [], HOST), (self.laboratory.viewer_end, self.laboratory.at_viewer, VIEWER))
+            ends = ((os.getpid(), [], HOST), (self.viewer_end, entering(self.viewer_end), VIEWER))
             for number, (pid, at, address) in enumerate(ends):
                 ip("link", "add", f"side{number}", "type", "veth", "peer", "name", DEVICE, "netns", pid, at=self.inside)
                 ip("link", "set", f"side{number}", "master", "bridge", "gso_max_segs", 1, "up", at=self.inside)
@@ -202,23 +203,7 @@ def tc_words(state):
     return netem, ["tbf", "rate", f"{rate:.0f}bit", "burst", "3000", "limit", f"{limit:.0f}"]
 
 
-@contextlib.contextmanager
-def namespace(log):
-    """A network namespace that exists as long as the process whose PID this yields."""
-    process = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link set lo up && exec sleep infinity"],
-                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    try:
-        own = os.readlink("/proc/self/ns/net")
-        limit = time.monotonic() + 5
-        while os.readlink(f"/proc/{process.pid}/ns/net") == own:
-            if process.poll() is not None or time.monotonic() > limit:
-                raise Trouble("This machine doesn't allow another network namespace.")
-            time.sleep(0.01)
-        yield process.pid
-    finally:
-        end(process)
-
-
+@functools.cache
 def has_netem():
     """Tested in a temporary namespace."""
     script = ("ip link add netlab0 type veth peer name netlab1"
@@ -226,6 +211,14 @@ def has_netem():
               " && tc qdisc add dev netlab0 parent 1:1 handle 10: tbf rate 1mbit burst 3000 limit 9000"
               " && ip link add bridge type bridge")
     return subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True).returncode == 0
+
+
+def link(network, log, viewer_end, seed=1, prefers_relay=False, limit=600):
+    """The link of a network: netem where the kernel has one that can do it. `begin` starts what isn't from the beginning."""
+    schedule = [*([(0, network.then)] if network.then else []), *network.changes]
+    if not prefers_relay and suits_netem(network.settings()) and has_netem():
+        return Netem(log, viewer_end, network.base, schedule)
+    return Relay(log, viewer_end, network.base, schedule, seed, limit=limit)
 
 
 class Meter:

@@ -1,26 +1,20 @@
 """Scripts/netlab: how intact and how current the picture stays on networks with loss, delay and low bandwidth."""
 
 import argparse
-import json
 import os
 import pathlib
 import shlex
 import shutil
-import subprocess
-import sys
 import time
 
-from lab.network import links as between
-from lab.network import figures
-from lab.bench import glass
-from lab.common import laboratory
-from lab.network import networks
-from lab.network import report
-from lab.common import records as results
 from lab.bench import systems
-from lab.common.laboratory import Trouble
+from lab.common import build, isolation, records
+from lab.common.namespaces import entering, namespace
+from lab.common.numbers import rounded
+from lab.common.screens import TwoScreens
+from lab.common.trouble import say
+from lab.network import figures, links, networks, report
 
-SOURCES = results.LAB / "probes" / "relay"
 SYSTEMS = {"beamroom": ["beamroom"], "ffmpeg": ["ffplay"], "all": ["beamroom", "ffplay"]}
 
 
@@ -45,6 +39,7 @@ def parse(arguments):
     parser.add_argument("--no-history", action="store_true", help="print only")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
     parser.add_argument("--check", action="store_true", help="instead: does the relay do what it is told?")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.reps < 1 or options.seconds < 2:
         parser.error("--reps is at least 1, and --seconds at least 2")
@@ -54,42 +49,29 @@ def parse(arguments):
 # --- Outside the namespaces: preparation -----------------------------------------------------------------------------
 
 
-def build_relay():
-    glass.BUILD.mkdir(parents=True, exist_ok=True)
-    relay = glass.BUILD / "netlab-relay"
-    sources = sorted(SOURCES.glob("*.c"))
-    newest = max(path.stat().st_mtime for path in [*sources, SOURCES / "relay.h"])
-    if not relay.exists() or relay.stat().st_mtime < newest:
-        subprocess.run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-o", relay, *sources, "-lm"],
-                       check=True)
-    return str(relay)
-
-
 def run(arguments):
-    if arguments[:1] == ["--inside"]:
-        return inside(arguments[1:])
     options = parse(arguments)
+    if options.inside:
+        return inside(options)
     if not options.no_setup:
         peers = ["--peer", "ffplay"] if "ffplay" in SYSTEMS[options.system] and not options.check else []
-        subprocess.run([results.ROOT / "Scripts" / "setup", "--bench", *peers], check=True, stdout=sys.stderr)
-    environment = glass.session_environment()
-    environment["BEAMROOM_RELAY"] = build_relay()
+        build.setup("--bench", *peers)
+    environment = {"BEAMROOM_RELAY": build.relay()}
     if not options.check:
-        environment["BEAMROOM_PROBE"] = glass.build_probe()
+        environment["BEAMROOM_PROBE"] = build.screen_probe()
         if "beamroom" in SYSTEMS[options.system]:
-            environment["BEAMROOM"] = glass.build_program()
-    command = [sys.executable, "-B", "-m", "lab.network", "--inside", *arguments]
-    return glass.run_isolated(command, environment)
+            environment["BEAMROOM"] = build.beamroom()
+    return isolation.run_inside("lab.network", ["--inside", *arguments], environment)
 
 
 # --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
 class BeamRoom(systems.BeamRoom):
-    def __init__(self, program, directory, options):
+    def __init__(self, program, directory, host_words=(), viewer_words=()):
         super().__init__(program, directory)
         self.directory.mkdir()
-        self.more = {end: shlex.split(getattr(options, f"{end}_options")) for end in ("host", "viewer")}
+        self.more = {"host": host_words, "viewer": viewer_words}
 
     def share(self, screens, port, *more):
         return super().share(screens, port, *(more or ["--trusted-only"]), *self.more["host"])
@@ -114,38 +96,28 @@ class FFplay(systems.FFplay):
         return f"{environment} " + super().watch(screens, port).replace(" -noborder", " -vf setpts=0 -noborder")
 
 
-class NetworkLaboratory(laboratory.Laboratory):
+class BadNetwork(TwoScreens):
     """Two screens, the host's and the viewer's end of the network, and a link between them for each run."""
 
-    def __init__(self, options):
-        super().__init__(os.environ["BEAMROOM_PROBE"], 1080, 30)
-        self.options = options
-        self.relay = os.environ["BEAMROOM_RELAY"]
-        self.screens.host_address, self.screens.viewer_address = between.HOST, between.VIEWER
-        self.has_netem = not options.relay and between.has_netem()
+    def __init__(self, prefers_relay=False):
+        super().__init__(1080, 30)
+        self.prefers_relay = prefers_relay
+        self.screens.host_address, self.screens.viewer_address = links.HOST, links.VIEWER
         self.trace = self.directory / "trace"
 
-    def __enter__(self):
-        super().__enter__()
-        try:
-            self.viewer_end = self.stack.enter_context(between.namespace(self.log))
-        except BaseException:
-            self.stack.close()
-            raise
-        self.at_viewer = ["nsenter", f"--net=/proc/{self.viewer_end}/ns/net", "--"]
-        return self
+    def begin(self):
+        super().begin()
+        self.viewer_end = self.stack.enter_context(namespace(self.log))
 
     def running(self, command, name):
         return super().running(self.beside(command) if name == "watch" else command, name)
 
     def beside(self, command):
         """The command at the viewer's end of the network."""
-        return f"exec {shlex.join(self.at_viewer)} sh -c {shlex.quote(command)}"
+        return f"exec {shlex.join(entering(self.viewer_end))} sh -c {shlex.quote(command)}"
 
     def link(self, network, seed):
-        kind = between.Netem if self.has_netem and between.suits_netem(network.settings()) else between.Relay
-        schedule = [*([(0, network.then)] if network.then else []), *network.changes]
-        return kind(self, network.base, schedule, seed)
+        return links.link(network, self.log, self.viewer_end, seed, self.prefers_relay)
 
     def prepare_system(self, system):
         """Prepares a system on the clean link."""
@@ -154,21 +126,17 @@ class NetworkLaboratory(laboratory.Laboratory):
 
     def measure_on(self, network, system, content, seconds, seed):
         """One run; None if the system ended by itself."""
-        with self.link(network, seed) as link, between.Meter(self.viewer_end) as meter:
-            port = self.next_port()
-            with self.running(system.share(self.screens, port), "share") as share:
-                time.sleep(1)
-                with self.running(system.watch(self.screens, port), "watch") as watch:
-                    time.sleep(3)
-                    options = ["--trace", self.trace, "--warm-up", 4 if network.content == "still" else 3]
-                    if network.then:
-                        # The impairments take effect before measuring begins.
-                        link.begin()
-                    else:
-                        options += ["--signal", link.pid]
-                    self._probe(content, *options, seconds=seconds)
-                    if share.poll() is not None or watch.poll() is not None:
-                        return None
+        with self.link(network, seed) as link, links.Meter(self.viewer_end) as meter:
+            with self.sharing(system, 1, 3) as ends:
+                options = ["--trace", self.trace, "--warm-up", 4 if network.content == "still" else 3]
+                if network.then:
+                    # The impairments take effect before measuring begins.
+                    link.begin()
+                else:
+                    options += ["--signal", link.pid]
+                self.probed(content, *options, seconds=seconds)
+                if any(end.poll() is not None for end in ends):
+                    return None
         found = self.read(network, link, meter)
         found["link"] = {"kind": link.kind, **link.counters}
         if hasattr(system, "own_figures"):
@@ -195,20 +163,20 @@ class NetworkLaboratory(laboratory.Laboratory):
             port = self.next_port()
             with self.running(system.share(self.screens, port), "share"):
                 time.sleep(1.5)
-                figures_ = self._probe("still", "--right", figures.LEGIBLE, "--spawn",
+                figures_ = self.probed("still", "--right", figures.LEGIBLE, "--spawn",
                                        self.beside(system.watch(self.screens, port)), seconds=15)
         return figures_["start"] and figures_["start"] / 1000
 
-    def keep(self, name, system):
+    def keep(self, name, system, target):
         """Copies the logs of a run to the directory of --keep-logs."""
-        if not self.options.keep_logs:
+        if not target:
             return
-        target = pathlib.Path(self.options.keep_logs) / name
-        target.mkdir(parents=True, exist_ok=True)
+        folder = pathlib.Path(target) / name
+        folder.mkdir(parents=True, exist_ok=True)
         own = getattr(system, "directory", self.directory)
         for file in (self.trace, self.directory / "log", own / "host.json", own / "viewer.json"):
             if file.exists():
-                shutil.copy(file, target)
+                shutil.copy(file, folder)
 
 
 def measure(options):
@@ -216,13 +184,14 @@ def measure(options):
     from lab.common import content
 
     found = {}
-    with NetworkLaboratory(options) as place:
+    more = (shlex.split(options.host_options), shlex.split(options.viewer_options))
+    with BadNetwork(options.relay) as place:
         content.write(place.directory, place.screens.width, place.screens.height)
         made = {}
         if "beamroom" in SYSTEMS[options.system]:
-            made["beamroom"] = BeamRoom(os.environ["BEAMROOM"], place.directory / "now", options)
+            made["beamroom"] = BeamRoom(os.environ["BEAMROOM"], place.directory / "now", *more)
         if options.before:
-            made["before"] = BeamRoom(str(pathlib.Path(options.before).resolve()), place.directory / "before", options)
+            made["before"] = BeamRoom(str(pathlib.Path(options.before).resolve()), place.directory / "before", *more)
         if "ffplay" in SYSTEMS[options.system]:
             made["ffplay"] = FFplay()
         for system in made.values():
@@ -235,49 +204,37 @@ def measure(options):
                 for key, system in list(made.items())[::-1 if repetition % 2 else 1]:
                     if key == "before" and not name.startswith("clean"):
                         continue
-                    one = measure_one(place, network, key, system, repetition)
+                    one = measure_one(options, place, network, key, system, repetition)
                     found.setdefault(name, {}).setdefault(key, []).append(one)
     return found
 
 
-def measure_one(place, network, name, system, repetition):
-    options, seed = place.options, place.options.seed + repetition
+def measure_one(options, place, network, name, system, repetition):
+    seed = options.seed + repetition
     shown = options.content if network.content == "video" else network.content
     one = place.measure_on(network, system, shown, network.seconds or options.seconds, seed)
-    place.keep(f"{network.name}-{name}-{repetition + 1}", system)
+    place.keep(f"{network.name}-{name}-{repetition + 1}", system, options.keep_logs)
     if one is None:
-        glass.say(f"{name}, {network.title}: ended by itself. Last words:\n{place.last_words()}")
+        say(f"{name}, {network.title}: ended by itself. Last words:\n{place.last_words()}")
         return None
     if network.content == "still":
         one["join_after"] = place.time_joining(network, system, seed)
-        place.keep(f"{network.name}-{name}-{repetition + 1}-joined", system)
-    glass.say(report.line(network, name, repetition, one))
+        place.keep(f"{network.name}-{name}-{repetition + 1}-joined", system, options.keep_logs)
+    say(report.line(network, name, repetition, one))
     return one
 
 
-def inside(arguments):
-    options = parse(arguments)
+def inside(options):
     if options.check:
         from lab.network import relaycheck
 
-        return relaycheck.run(os.environ["BEAMROOM_RELAY"])
-    laboratory.enter()
+        return relaycheck.run()
+    isolation.enter()
     load = os.getloadavg()[0]
     found = measure(options)
-    entry = results.entry(reps=options.reps, seconds=options.seconds, seed=options.seed, content=options.content,
+    entry = records.entry(reps=options.reps, seconds=options.seconds, seed=options.seed, content=options.content,
                           load=load, networks=found)
     report.show(entry)
     if not options.no_history:
-        results.append("netlab", rounded(entry))
+        records.append("netlab", rounded(entry))
     return 0
-
-
-def rounded(value):
-    """Rounds figures to meaningful digits."""
-    if isinstance(value, float):
-        return None if value in (float("inf"), float("-inf")) else round(value, 3)
-    if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [rounded(one) for one in value]
-    return value

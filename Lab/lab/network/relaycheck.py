@@ -12,7 +12,9 @@ import sys
 import threading
 import time
 
-from lab.network import links as between
+from lab.common.namespaces import namespace
+from lab.common.trouble import Trouble
+from lab.network import links
 
 PORT = 7000
 CLONE_NEWNET = 0x40000000
@@ -34,24 +36,24 @@ def socket_in(pid):
     thread.start()
     thread.join()
     if not made:
-        raise between.Trouble("Another network namespace can't be entered here. Run it as root.")
+        raise Trouble("Another network namespace can't be entered here. Run it as root.")
     return made[0]
 
 
 class Link:
     """The relay between two sockets."""
 
-    def __init__(self, relay, viewer_end, *options):
-        self.command = [relay, "/proc/self/ns/net", f"/proc/{viewer_end}/ns/net", "--time-limit", "60", *options]
+    def __init__(self, viewer_end, *options):
+        self.command = [os.environ["BEAMROOM_RELAY"], "/proc/self/ns/net", f"/proc/{viewer_end}/ns/net", "--time-limit", "60", *options]
         self.viewer_end = viewer_end
         self.arrivals = []
 
     def __enter__(self):
         self.relay = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
         if not self.relay.stdout.readline():
-            raise between.Trouble("The relay didn't start: it needs root and /dev/net/tun.")
+            raise Trouble("The relay didn't start: it needs root and /dev/net/tun.")
         self.host, self.viewer = socket_in(os.getpid()), socket_in(self.viewer_end)
-        for one, address in ((self.host, between.HOST), (self.viewer, between.VIEWER)):
+        for one, address in ((self.host, links.HOST), (self.viewer, links.VIEWER)):
             one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
             one.setsockopt(socket.SOL_SOCKET, 32, 1 << 26)  # SO_SNDBUFFORCE
             one.bind((address, PORT))
@@ -69,8 +71,8 @@ class Link:
 
     def send(self, count, size=100, every=0.0, back=False, patience=0.5):
         """Sends numbered packets of `size` bytes with headers; returns (number, sent, arrived) of each received."""
-        source, target, address = ((self.viewer, self.host, between.HOST) if back
-                                   else (self.host, self.viewer, between.VIEWER))
+        source, target, address = ((self.viewer, self.host, links.HOST) if back
+                                   else (self.host, self.viewer, links.VIEWER))
         arrivals, done = [], threading.Event()
 
         def collect():
@@ -99,12 +101,12 @@ class Link:
 
 
 class Checks:
-    def __init__(self, relay, viewer_end):
-        self.relay, self.viewer_end = relay, viewer_end
+    def __init__(self, viewer_end):
+        self.viewer_end = viewer_end
         self.failures = 0
 
     def link(self, *options):
-        return Link(self.relay, self.viewer_end, *options)
+        return Link(self.viewer_end, *options)
 
     def expect(self, what, value, least, most):
         is_met = least <= value <= most
@@ -202,9 +204,9 @@ class Checks:
             self.expect("10 % duplicated: different ones", len(set(numbers)), 3000, 3000)
 
 
-def run(relay):
-    with between.namespace(sys.stderr) as viewer_end:
-        checks = Checks(relay, viewer_end)
+def run():
+    with namespace(sys.stderr) as viewer_end:
+        checks = Checks(viewer_end)
         for check in (checks.transparent, checks.delay, checks.loss, checks.bursts, checks.rate, checks.queue,
                       checks.changes, checks.down, checks.size, checks.order, checks.duplicates):
             check()

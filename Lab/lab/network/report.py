@@ -1,9 +1,8 @@
 """The table of networks, and whether each aim is reached."""
 
-from lab.network import aims
-from lab.network import networks
-from lab.common import records as results
-from lab.common.records import number
+from lab.common import records, tables
+from lab.common.numbers import median, number
+from lab.network import aims, networks
 
 TITLES = {"beamroom": "BeamRoom", "before": "BeamRoom before", "ffplay": "ffmpeg to ffplay"}
 
@@ -11,7 +10,7 @@ TITLES = {"beamroom": "BeamRoom", "before": "BeamRoom before", "ffplay": "ffmpeg
 def figure(entry, network, system, name):
     """The median of the repetitions; None if there is none."""
     runs = entry["networks"].get(network, {}).get(system, [])
-    return results.median([run.get(name) for run in runs if run])
+    return median([run.get(name) for run in runs if run])
 
 
 def told(entry, network, system, end, *names):
@@ -21,7 +20,7 @@ def told(entry, network, system, end, *names):
     for run in runs:
         summary = (run or {}).get("own", {}).get(end, {})
         found.append(next((summary[name] for name in names if summary.get(name) is not None), None))
-    return results.median(found)
+    return median(found)
 
 
 # The program's names of its counts; the first one that a run has is used.
@@ -81,7 +80,7 @@ def show_series(entry, system):
              number(row["luma"]), number(row["mbit_sent"], 2), number(row["mbit"], 2),
              what.get(int(row["at"]), "") if row["at"] == int(row["at"]) else ""] for row in runs[0]["series"]]
     head = [f"{TITLES[system]}: s", "fps", "median ms", "max ms", "luma dB", "sent Mbit/s", "got Mbit/s", ""]
-    print(results.table(rows, head) + "\n")
+    print(tables.text(rows, head) + "\n")
 
 
 def show_still(entry):
@@ -97,11 +96,11 @@ def show_still(entry):
     if rows:
         head = [networks.named("narrow").title, "legible s", "joined s", "change median/p95/max ms", "luma dB",
                 "at last", "got Mbit/s", "sent"]
-        print(results.table(rows, head) + "\n")
+        print(tables.text(rows, head) + "\n")
 
 
 def show(entry):
-    print(f"{entry['date']}, commit {entry['commit']}, {results.describe(entry['machine'])}")
+    print(f"{entry['date']}, commit {entry['commit']}, {records.describe(entry['machine'])}")
     kinds = sorted({run["link"]["kind"] for systems in entry["networks"].values() for runs in systems.values()
                     for run in runs if run})
     print(f"1920x1080 at 30, {entry['content']}, 10 Mbit/s unless the network carries less. Runs of"
@@ -110,7 +109,7 @@ def show(entry):
     for system, title in TITLES.items():
         rows = moving_rows(entry, system)
         if rows:
-            print(results.table(rows, [title, *MOVING[1:]]) + "\n")
+            print(tables.text(rows, [title, *MOVING[1:]]) + "\n")
         show_series(entry, system)
     show_still(entry)
     aims.show(entry)

@@ -5,23 +5,17 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 import tempfile
 
-from lab.bench import glass
-from lab.common import laboratory
-from lab.network import netlab
-from lab.common import records as results
-from lab.bench.crowd import rows
-from lab.bench.crowd import scene
-from lab.bench.crowd import verdicts
-from lab.bench.crowd.misbehaving import KINDS, turns_of
-from lab.bench.crowd.scene import Place, Trouble
+from lab.bench.crowd import rows, verdicts
+from lab.bench.crowd.kinds import KINDS, turns_of
+from lab.bench.crowd.scene import Place
+from lab.common import build, isolation, namespaces, records
+from lab.common.numbers import rounded
+from lab.common.trouble import Trouble, say
 
 NAMES = ("viewers", "memory", "joins", "misbehaving", "networks", "class", "overload")
-# `class` is a word of Python.
-FUNCTIONS = {"class": rows.classroom}
+FUNCTIONS = {name: getattr(rows, "classroom" if name == "class" else name) for name in NAMES}
 
 
 def parse(arguments):
@@ -50,6 +44,7 @@ def parse(arguments):
                         help="instead: a short run with few viewers and most kinds of misbehaviour, for the tests")
     parser.add_argument("--no-history", action="store_true", help="print only")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.reps < 1 or not 2 <= options.seconds <= 120 or not 0 <= options.real <= 4 \
             or any(not 1 <= count <= 800 for count in options.counts):
@@ -72,50 +67,26 @@ def peers_of(text):
     return found
 
 
-# --- Outside the namespaces: preparation -----------------------------------------------------------------------------
-
-
-def build_crowd():
-    program = os.environ.get("BEAMROOM_CROWD")
-    if program:
-        return str(pathlib.Path(program).resolve())
-    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom-crowd"]
-    subprocess.run(command, cwd=results.ROOT, check=True, stdout=sys.stderr)
-    path = subprocess.run([*command[:5], "--show-bin-path"], cwd=results.ROOT, check=True, capture_output=True,
-                          text=True)
-    return f"{path.stdout.strip()}/beamroom-crowd"
-
-
 def run(arguments):
-    if arguments[:1] == ["--inside"]:
-        return inside(arguments[1:])
     options = parse(arguments)
+    if options.inside:
+        return inside(options)
     if not options.no_setup:
-        subprocess.run([results.ROOT / "Scripts" / "setup", "--bench"], check=True, stdout=sys.stderr)
-        subprocess.run([results.ROOT / "Scripts" / "setup", "--attack"], check=True, stdout=sys.stderr)
-    environment = glass.session_environment()
-    environment.update(BEAMROOM=glass.build_program(), BEAMROOM_CROWD=build_crowd())
+        build.setup("--bench", "--attack")
+    environment = {"BEAMROOM": build.beamroom(), "BEAMROOM_CROWD": build.crowd()}
     if "networks" in options.rows and not options.check:
-        environment["BEAMROOM_RELAY"] = netlab.build_relay()
-    if options.json:
-        at = arguments.index(next(word for word in arguments if word.split("=")[0] == "--json"))
-        arguments = [*arguments[:at], f"--json={pathlib.Path(options.json).resolve()}",
-                     *arguments[at + (1 if "=" in arguments[at] else 2):]]
-    command = [sys.executable, "-B", "-m", "lab.bench", "crowd", "--inside", *arguments]
-    return glass.run_isolated(command, environment)
+        environment["BEAMROOM_RELAY"] = build.relay()
+    return isolation.run_inside("lab.bench", ["crowd", "--inside", *arguments], environment)
 
 
 # --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
-def inside(arguments):
-    options = parse(arguments)
-    if subprocess.run(["ip", "link", "set", "lo", "up"]).returncode != 0:
-        raise Trouble("The loopback of a network of its own can't be used.")
+def inside(options):
+    isolation.start_loopback()
     directory = tempfile.mkdtemp(prefix="beamroom-crowd-")
     try:
         place = Place(os.environ["BEAMROOM"], os.environ["BEAMROOM_CROWD"], directory, options)
-        place.relay = os.environ.get("BEAMROOM_RELAY")
         return check(place) if options.check else measure(place)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -125,29 +96,30 @@ def measure(place):
     options = place.options
     load, found, failed = os.getloadavg()[0], {}, 0
     if load > 1:
-        glass.say(f"This machine is busy (load {load:.1f}): what is measured now is too slow.")
+        say(f"This machine is busy (load {load:.1f}): what is measured now is too slow.")
     if not place.has_limit_option and max(options.counts) > place.most_viewers \
             and {"viewers", "memory"} & set(options.rows):
-        glass.say(f"This program has no --max-viewers: {place.most_viewers} viewers are the most.")
+        say(f"This program has no --max-viewers: {place.most_viewers} viewers are the most.")
     for name in options.rows:
-        if name == "networks" and not scene.has_relay():
-            glass.say("The row networks is left out: it wants root, and /dev/net/tun.")
+        obstacle = namespaces.obstacle() if name == "networks" else None
+        if obstacle:
+            say(f"The row networks is left out. {obstacle}")
             continue
         try:
-            found[name] = (FUNCTIONS.get(name) or getattr(rows, name))(place, glass.say)
+            found[name] = FUNCTIONS[name](place, say)
         except Trouble as trouble:
             # The other rows are still valid.
-            glass.say(f"The row {name} could not be measured: {trouble}")
+            say(f"The row {name} could not be measured: {trouble}")
             failed = 1
-    entry = results.entry(reps=options.reps, seconds=options.seconds, bit_rate=options.bit_rate,
-                          content=options.content, load=load, rows=netlab.rounded(found))
-    print(f"{results.describe(entry['machine'])}; 1920x1080 at 30, {options.content}, {options.bit_rate}bit/s; medians "
+    entry = records.entry(reps=options.reps, seconds=options.seconds, bit_rate=options.bit_rate,
+                          content=options.content, load=load, rows=rounded(found))
+    print(f"{records.describe(entry['machine'])}; 1920x1080 at 30, {options.content}, {options.bit_rate}bit/s; medians "
           f"of {options.reps}, {options.seconds:g} s each; commit {entry['commit']}\n")
     verdicts.show(found)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(entry, indent=1) + "\n")
     if not options.no_history:
-        results.append("crowd", entry)
+        records.append("crowd", entry)
     return failed
 
 

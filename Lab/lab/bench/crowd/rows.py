@@ -2,8 +2,8 @@
 
 import time
 
-from lab.common.records import number
-from lab.bench.crowd.scene import JOINING, JOINING_PAUSE, LAST, SETTLE, Networks, Scene, median, memory_of, shaped
+from lab.bench.crowd.scene import JOINING, JOINING_PAUSE, LAST, SETTLE, Networks, Scene, memory_of, shaped
+from lab.common.numbers import median, number
 
 # Frames a second that every viewer of 30 is to get.
 LEAST_RATE = 29
@@ -151,7 +151,7 @@ def joins(place, say=say_nothing):
     place.prepare(45)
     for _ in range(place.options.reps):
         with Scene(place, 45, place.options.bit_rate) as scene:
-            crowd = scene.crowd([f"watching:5:0:0.2", f"joining:40:{SETTLE}:1"], SETTLE - 0.2, 4)
+            crowd = scene.crowd(["watching:5:0:0.2", f"joining:40:{SETTLE}:1"], SETTLE - 0.2, 4)
             run = scene.measure(crowd)
             run["begin_after"] = SETTLE - 0.2
             found.append(joined(run))

@@ -6,14 +6,16 @@ import os
 import pathlib
 import shlex
 import signal
-import statistics
 import subprocess
 import sys
 import time
 
-from lab.network import links as between
-from lab.common import laboratory
+from lab.common import processes
+from lab.common.namespaces import entering, namespace
+from lab.common.numbers import median
 from lab.common.programs import Program
+from lab.common.trouble import Trouble
+from lab.network import links
 
 # Seconds before measuring begins, until bandwidth estimates, rate control and decoders have settled.
 SETTLE = 5
@@ -23,10 +25,6 @@ JOINING, JOINING_PAUSE = 10, 1.5
 
 # Niceness: host and honest viewers before misbehaving ones, which would really have machines of their own.
 FIRST, LAST = -10, 5
-
-
-class Trouble(Exception):
-    is_for_people = True
 
 
 class Place:
@@ -43,7 +41,6 @@ class Place:
         # All ports are free in the private network; the viewers' ports are above 32768.
         self.ports = itertools.count(20_000)
         self.log = open(self.directory / "log", "a+")
-        self.relay = None
 
     def prepare(self, count):
         """Makes keys for that many light viewers, and for the real ones."""
@@ -65,13 +62,6 @@ class Place:
     @property
     def population(self):
         return self.directory / "population"
-
-
-class Namespace:
-    """A viewer's end of a network, with the interface that `between` needs."""
-
-    def __init__(self, place, pid):
-        self.relay, self.log, self.viewer_end = place.relay, place.log, pid
 
 
 @contextlib.contextmanager
@@ -232,9 +222,9 @@ class Networks:
         try:
             self.ends = []
             for number, settings in enumerate(self.links, 1):
-                pid = self.stack.enter_context(between.namespace(self.place.log))
-                self.stack.enter_context(between.Relay(Namespace(self.place, pid), settings, [], number, number))
-                self.ends.append((["nsenter", f"--net=/proc/{pid}/ns/net", "--"], f"10.77.{number}.1"))
+                pid = self.stack.enter_context(namespace(self.place.log))
+                self.stack.enter_context(links.Relay(self.place.log, pid, settings, (), number, number))
+                self.ends.append((entering(pid), f"10.77.{number}.1"))
         except BaseException:
             self.stack.close()
             raise
@@ -254,24 +244,5 @@ def set_niceness(session, niceness):
 
 def memory_of(pid):
     """In KiB: resident memory, the part of it that isn't files, and its peak."""
-    names = {"VmRSS": "rss", "RssAnon": "own", "VmHWM": "peak"}
-    found = dict.fromkeys(names.values(), 0)
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name in names:
-            found[names[name]] = int(value.split()[0])
-    return found
-
-
-def median(values):
-    values = [value for value in values if value is not None]
-    return statistics.median(values) if values else None
-
-
-def has_relay():
-    """Whether network namespaces can be made on this machine."""
-    try:
-        with open(os.devnull, "w") as log, between.namespace(log):
-            return os.path.exists("/dev/net/tun")
-    except (OSError, laboratory.Trouble):
-        return False
+    found = processes.memory(pid)
+    return {"rss": found.get("VmRSS", 0), "own": found.get("RssAnon", 0), "peak": found.get("VmHWM", 0)}

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from lab.common import records as results
 from lab.bench.crowd.rows import LEAST_RATE, words_of
-from lab.bench.crowd.scene import median
+from lab.common import tables
+from lab.common.numbers import median, number
 
 YES, NO, UNKNOWN = "yes", "no", "not measured"
 
@@ -17,16 +17,8 @@ class Line:
     reached: str
 
 
-def verdict(is_reached):
-    return YES if is_reached else NO
-
-
 def of(runs, name):
     return median([run.get(name) for run in runs])
-
-
-def number(value, digits=1, unit=""):
-    return results.number(value, digits, unit)
 
 
 # --- Rows ------------------------------------------------------------------------------------------------------------
@@ -51,13 +43,13 @@ def viewers(found):
                               f"{ratio:.2f} × ({of(some, 'host_cpu'):.0%} of a core"
                               + (f", at {of(some, 'fps_median'):.0f} frames/s)" if slow else ")"),
                               "" if not aim else UNKNOWN if count not in (50, 200)
-                              else verdict(ratio <= aim and not slow)))
+                              else tables.yes(ratio <= aim and not slow)))
         else:
             lines.append(Line(f"{title}, {bits}: host's CPU", "", f"{of(some, 'host_cpu'):.0%} of a core", ""))
         lowest = min(run["fps_lowest"] for run in some)
         lines.append(Line(f"{title}: slowest viewer, frames a second", f"≥ {LEAST_RATE}",
                           f"{lowest:.1f} ({max(run['lost_most'] for run in some)} lost at the most)",
-                          verdict(lowest >= LEAST_RATE and not any(run["without_picture"] for run in some))))
+                          tables.yes(lowest >= LEAST_RATE and not any(run["without_picture"] for run in some))))
         spreads = [run["spread"] for run in some if run["spread"]]
         if count > 1 and not spreads:
             lines.append(Line(f"{title}: the last viewer served", "< 3 ms" if count == 50 else "",
@@ -66,7 +58,7 @@ def viewers(found):
             middle, late = median([one["median"] for one in spreads]), median([one["p95"] for one in spreads])
             lines.append(Line(f"{title}: the last viewer served, behind the first (median, p95)",
                               "< 3 ms" if count == 50 else "", f"{middle:.2f}, {late:.2f} ms",
-                              verdict(middle < 3) if count == 50 else ""))
+                              tables.yes(middle < 3) if count == 50 else ""))
         reals = [one for run in some for one in run["real"]]
         real = f"; real viewers {number(median([one['fps'] for one in reals]))} frames/s" if reals else ""
         lines.append(Line(f"{title}: latency (median, p95)", "",
@@ -82,7 +74,7 @@ def memory(found):
         return []
     each = of(runs, "each")
     return [Line(f"memory of one more viewer, from {runs[0]['few']} to {runs[0]['many']} of one host", "< 100 KiB",
-                 f"{each:.0f} KiB", verdict(each < 100))]
+                 f"{each:.0f} KiB", tables.yes(each < 100))]
 
 
 def joins(found):
@@ -94,20 +86,20 @@ def joins(found):
     sizes = [(run["keyframe_largest"] or 0) / run["keyframe_usual"] for run in runs if run["keyframe_usual"]]
     lines = [
         Line(f"{title}: first picture (median, longest)", "≤ 500 ms",
-             f"{number(of(runs, 'first_median'), 0)}, {longest:.0f} ms; {joined} of 40 have one", verdict(longest <= 500
+             f"{number(of(runs, 'first_median'), 0)}, {longest:.0f} ms; {joined} of 40 have one", tables.yes(longest <= 500
                                                                                                   and joined == 40)),
         Line(f"{title}: of that, until let in (median, longest)", "",
              f"{number(of(runs, 'paired_median'), 0)}, "
              f"{number(max(run['paired_longest'] or 0 for run in runs), 0)} ms", ""),
         Line(f"{title}: frames missed by one of the 5 who watched", "0",
              f"{missed}; longest gap {number(max(run['watching']['gap_longest'] for run in runs), 0)} ms",
-             verdict(missed == 0)),
-        Line(f"{title}: keyframes in the busiest second", "≤ 5", f"{busiest}", verdict(busiest <= 5)),
+             tables.yes(missed == 0)),
+        Line(f"{title}: keyframes in the busiest second", "≤ 5", f"{busiest}", tables.yes(busiest <= 5)),
     ]
     if sizes:
         lines.append(Line(f"{title}: the largest keyframe, to a usual one", "≤ 1.25 ×",
                           f"{max(sizes):.2f} × (usual {of(runs, 'keyframe_usual') / 1000:.0f} kB, median here "
-                          f"{number((of(runs, 'keyframe_median') or 0) / 1000, 0)} kB)", verdict(max(sizes) <= 1.25)))
+                          f"{number((of(runs, 'keyframe_median') or 0) / 1000, 0)} kB)", tables.yes(max(sizes) <= 1.25)))
     return lines
 
 
@@ -142,7 +134,7 @@ def compared(title, without, with_):
         lines.append(Line(f"{title}: {words}", "as without",
                           f"{number(median(before), digits)} → {number(median(after), digits)}{unit} "
                           f"(noise {number(noise, max(digits, 1))})",
-                          verdict(worse <= noise) if is_at_rest else UNKNOWN))
+                          tables.yes(worse <= noise) if is_at_rest else UNKNOWN))
     return lines
 
 
@@ -184,10 +176,10 @@ def classroom(found):
         lines += [
             Line(f"{title}: the least rate, to the highest", "≥ 0.6",
                  f"{ratio:.2f} ({number(of(runs, 'rate_least'), 2)} and {number(of(runs, 'rate_most'), 2)} Mbit/s)",
-                 verdict(ratio >= 0.6)),
-            Line(f"{title}: slowest viewer, frames a second", "≥ 20", f"{lowest:.1f}", verdict(lowest >= 20)),
+                 tables.yes(ratio >= 0.6)),
+            Line(f"{title}: slowest viewer, frames a second", "≥ 20", f"{lowest:.1f}", tables.yes(lowest >= 20)),
             Line(f"{title}: used, Mbit/s of frames", f"≥ {0.7 * carried:g}", number(used),
-                 verdict(used >= 0.7 * carried)),
+                 tables.yes(used >= 0.7 * carried)),
         ]
     return lines
 
@@ -202,13 +194,13 @@ def overload(found):
     return [
         Line(f"{title}: slowest viewer, frames a second", "≥ 5", f"{lowest:.1f} (each {number(of(everybody, 'mbit'))} "
              f"Mbit/s, latency {number(of(everybody, 'latency'))} / {number(of(everybody, 'latency_p95'))} ms)",
-             verdict(lowest >= 5)),
-        Line(f"{title}: frames lost", "< 5 %", f"{lost:.2%}", verdict(lost < 0.05)),
+             tables.yes(lowest >= 5)),
+        Line(f"{title}: frames lost", "< 5 %", f"{lost:.2%}", tables.yes(lost < 0.05)),
         Line(f"{title}: what the host sheds", "", ", ".join(sheds) or "nothing", ""),
         Line(f"{title}: one that comes then", "a picture, or why not", "; ".join(run["newcomer"] for run in runs),
-             verdict(all(run["newcomer"] != "nothing" for run in runs))),
+             tables.yes(all(run["newcomer"] != "nothing" for run in runs))),
         Line(f"{title}: {after[0]['viewers']} of them, 10 s after the others have left", f"≥ {LEAST_RATE} frames/s",
-             f"{back:.1f}, each {number(of(after, 'mbit'))} Mbit/s", verdict(back >= LEAST_RATE)),
+             f"{back:.1f}, each {number(of(after, 'mbit'))} Mbit/s", tables.yes(back >= LEAST_RATE)),
     ]
 
 
@@ -222,8 +214,8 @@ def all_lines(found):
 
 def show(found):
     lines = all_lines(found)
-    print(results.table([[line.what, line.aim, line.figure, line.reached] for line in lines],
-                        ["", "aim", "measured", "reached"]))
+    print(tables.text([[line.what, line.aim, line.figure, line.reached] for line in lines],
+                      tables.AIM_HEAD))
     judged = [line for line in lines if line.reached in (YES, NO, UNKNOWN)]
     print(f"\n{sum(line.reached == YES for line in judged)} of {len(judged)} aims are reached; "
           f"{sum(line.reached == UNKNOWN for line in judged)} could not be measured.")

@@ -1,20 +1,13 @@
 """Networks of members: a namespace for each, joined by a router that can cut any two apart."""
 
 import contextlib
-import os
 import pathlib
 import re
 import subprocess
 
-from lab.network import links as between
-from lab.common.laboratory import Trouble
-
-
-class Ends:
-    """What a relay joins."""
-
-    def __init__(self, log, viewer_end):
-        self.relay, self.viewer_end, self.log = os.environ.get("BEAMROOM_RELAY"), viewer_end, log
+from lab.common.namespaces import entering, ip, namespace
+from lab.common.trouble import Trouble
+from lab.network import links
 
 
 class Cables:
@@ -27,23 +20,23 @@ class Cables:
         pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         stack.callback(self.join)
         for number in range(1, count + 1):
-            self.ends[number] = stack.enter_context(between.namespace(self.log))
+            self.ends[number] = stack.enter_context(namespace(self.log))
             if losses:
-                relay = between.Relay(Ends(self.log, self.ends[number]), losses, [], number, number)
+                relay = links.Relay(self.log, self.ends[number], losses, (), number, number)
                 self.relays.append(stack.enter_context(relay))
             else:
                 self._veth(number)
-            between.ip("route", "replace", "default", "via", f"10.77.{number}.1", at=self.at(number))
+            ip("route", "replace", "default", "via", f"10.77.{number}.1", at=self.at(number))
 
     def _veth(self, number):
         device = self.device(number)
-        between.ip("link", "add", device, "type", "veth", "peer", "name", device, "netns", self.ends[number])
+        ip("link", "add", device, "type", "veth", "peer", "name", device, "netns", self.ends[number])
         # It would stay until the system has done away with the namespace.
         self.stack.callback(subprocess.run, ["ip", "link", "delete", device], capture_output=True)
-        between.ip("address", "add", f"10.77.{number}.1/24", "dev", device)
-        between.ip("link", "set", device, "up")
-        between.ip("address", "add", f"{self.address(number)}/24", "dev", device, at=self.at(number))
-        between.ip("link", "set", device, "up", at=self.at(number))
+        ip("address", "add", f"10.77.{number}.1/24", "dev", device)
+        ip("link", "set", device, "up")
+        ip("address", "add", f"{self.address(number)}/24", "dev", device, at=self.at(number))
+        ip("link", "set", device, "up", at=self.at(number))
 
     @staticmethod
     def device(number):
@@ -53,7 +46,7 @@ class Cables:
         return f"10.77.{number}.{3 if number in self.moved else 2}"
 
     def at(self, number):
-        return ["nsenter", f"--net=/proc/{self.ends[number]}/ns/net", "--"]
+        return entering(self.ends[number])
 
     # --- What happens to the cables
 
@@ -62,27 +55,27 @@ class Cables:
         for one, other in pairs:
             for source, target in ((one, other), (other, one)):
                 rule = ("from", f"10.77.{source}.0/24", "to", f"10.77.{target}.0/24", "blackhole")
-                between.ip("rule", "add", *rule)
+                ip("rule", "add", *rule)
                 self.cuts.append(rule)
 
     def join(self):
         for rule in self.cuts:
-            between.ip("rule", "delete", *rule)
+            ip("rule", "delete", *rule)
         self.cuts = []
 
     def move(self, number):
         """The member has another address from now on."""
         old = self.address(number)
         self.moved.add(number)
-        between.ip("address", "delete", f"{old}/24", "dev", self.device(number), at=self.at(number))
-        between.ip("address", "add", f"{self.address(number)}/24", "dev", self.device(number), at=self.at(number))
+        ip("address", "delete", f"{old}/24", "dev", self.device(number), at=self.at(number))
+        ip("address", "add", f"{self.address(number)}/24", "dev", self.device(number), at=self.at(number))
         # With the last address the routes of the device have gone.
-        between.ip("route", "replace", "default", "via", f"10.77.{number}.1", at=self.at(number))
+        ip("route", "replace", "default", "via", f"10.77.{number}.1", at=self.at(number))
 
     def end(self):
         """Ends the relays, and returns how many packets they have lost."""
         for relay in self.relays:
-            relay.__exit__(None, None, None)
+            relay.end()
         return sum(relay.counters.get(way, {}).get("lost", 0) for relay in self.relays for way in ("forward", "back"))
 
     # --- Connections

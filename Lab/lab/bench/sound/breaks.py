@@ -5,12 +5,14 @@ import subprocess
 import time
 
 import numpy
-from lab.common.laboratory import Trouble
+
 from lab.bench.sound.listening import tone_levels
-from lab.common.members import wait
 from lab.bench.sound.rig import Rig, sounds
 from lab.bench.sound.servers import OTHER, SPEAKER
-from lab.bench.wall import decoded, new_screen, rate_of
+from lab.common.members import rate_of
+from lab.common.processes import wait
+from lab.common.screens import new_screen
+from lab.common.trouble import Trouble
 
 TONE, SECOND_TONE = 400, 1000
 #: Until it is given up.
@@ -53,14 +55,14 @@ def host_server(rig):
         _tone(rig, inner, rig.host)
         if _wait_for_tone(recorder, TONE, 0) is None:
             raise Trouble("No sound came to begin with.")
-        seen = len(decoded(viewer.lines, "stats"))
+        seen = len(viewer.told("stats"))
         rig.host.kill()
         time.sleep(3)
         rig.host.start()
         # Another one, so that what is still under way isn't taken for it.
         _tone(rig, inner, rig.host, SECOND_TONE)
         back = _wait_for_tone(recorder, SECOND_TONE, time.monotonic())
-        return {"seconds": back, "fps": rate_of(decoded(viewer.lines, "stats")[seen:], "frames")}
+        return {"seconds": back, "fps": rate_of(viewer.told("stats")[seen:], "frames")}
 
 
 def viewer_server(rig):
@@ -71,14 +73,14 @@ def viewer_server(rig):
         _tone(rig, inner, rig.host)
         if _wait_for_tone(recorder, TONE, 0) is None:
             raise Trouble("No sound came to begin with.")
-        seen = len(decoded(viewer.lines, "stats"))
+        seen = len(viewer.told("stats"))
         rig.viewer.kill()
         time.sleep(3)
         rig.viewer.start()
         again = time.monotonic()
         recorder = rig.record(inner, rig.viewer)
         return {"seconds": _wait_for_tone(recorder, TONE, again),
-                "fps": rate_of(decoded(viewer.lines, "stats")[seen:], "frames")}
+                "fps": rate_of(viewer.told("stats")[seen:], "frames")}
 
 
 def default_sink(rig):
@@ -103,7 +105,7 @@ def default_sink(rig):
 def two_viewers(rig):
     """Two viewers, of which one is muted with the key m: levels of the tone at both sinks, in parts of full scale."""
     with contextlib.ExitStack() as inner:
-        screen, _ = new_screen(inner, "640x360")
+        screen, _ = new_screen(inner, 640, 360)
         _both(rig, inner)
         looks = ("--display", screen, "--fullscreen", "--renderer", "software", "--audio-output", OTHER)
         muted = rig.watch(inner, *looks)
@@ -133,7 +135,7 @@ def no_server(rig):
             viewer = rig.watch(inner, "--no-window", "--audio-output", SPEAKER, server=server)
             wait("figures", 10, lambda: viewer.count("stats") >= 2)
             time.sleep(4)
-            rates[name] = rate_of(decoded(viewer.lines, "stats")[1:], "frames")
+            rates[name] = rate_of(viewer.told("stats")[1:], "frames")
     return {"fps": rates, "ratio": rates["without"] / rates["with"] if rates["with"] else None}
 
 

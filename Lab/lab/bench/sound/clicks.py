@@ -3,13 +3,14 @@
 import contextlib
 import time
 
-from lab.bench.sound import listening
 import numpy
-from lab.common.laboratory import Trouble
+
+from lab.bench.sound import listening
 from lab.bench.sound.listening import spread
-from lab.common.members import wait
 from lab.bench.sound.rig import Rig, newest
 from lab.bench.sound.servers import SPEAKER
+from lab.common.processes import wait
+from lab.common.trouble import Trouble
 
 #: Of what is played ahead by whoever clicks, in seconds: as a game does.
 AHEAD = 0.01

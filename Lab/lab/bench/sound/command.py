@@ -4,17 +4,11 @@ import argparse
 import contextlib
 import importlib
 import os
-import pathlib
-import subprocess
 
-from lab.common import rows as benchrows
-from lab.bench import glass
-from lab.common import laboratory
-from lab.network import netlab
-from lab.common import records as results
-from lab.bench.sound import table as soundtable
+from lab.bench.sound import table
+from lab.common import build, isolation, records, rows, tables
+from lab.common.trouble import Trouble, say
 
-SOURCES = results.LAB / "probes" / "sound"
 #: Each row with its module. These are imported late: they need python3-numpy, which may have been installed just now.
 ROWS = {"clicks": "clicks", "skew": "skew", "networks": "losses", "cpu": "cost", "music": "music", "film": "film",
         "faults": "breaks"}
@@ -31,7 +25,7 @@ def parse(arguments):
         " with its own PulseAudio or PipeWire and null sinks. What is played at the host is recorded at the viewer's sink by"
         " the same clock: clicks, a tone, music, and beeps beside flashes on the screen. Needs root. All rows with both"
         " servers take about an hour and a half, most of it the row skew (10 minutes each) and the row networks.")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", choices=NAMES, help="of " + ", ".join(NAMES) + " (all)")
+    rows.add_options(parser, NAMES, "less than a minute, for the tests; exit status 1 if something doesn't work")
     parser.add_argument("--server", choices=SERVERS, help="pulse, pipewire or both (both; with --check pulse)")
     parser.add_argument("--clicks", type=int, default=100, help="of the row clicks (100)")
     parser.add_argument("--skew-seconds", type=float, default=600, help="of the row skew (600)")
@@ -46,12 +40,7 @@ def parse(arguments):
     parser.add_argument("--content", choices=("video", "scroll"), default="video", help="what moves beside (video)")
     parser.add_argument("--seed", type=int, default=1, help="of what the relay decides (1); each repetition adds one")
     parser.add_argument("--relay", action="store_true", help="the project's own relay even where there is netem")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
-    parser.add_argument("--check", action="store_true",
-                        help="instead: less than a minute, for the tests; exit status 1 if something doesn't work")
-    parser.add_argument("--no-history", action="store_true",
-                        help="print only; with --check or without some rows or servers, nothing is added either")
-    parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    parser.set_defaults(rows=None)
     options = parser.parse_args(arguments)
     if min(options.clicks, options.skew_seconds, options.seconds, options.cpu_seconds) < 2 or min(
             options.reps, options.cpu_reps) < 1:
@@ -66,22 +55,12 @@ def parse(arguments):
     return options
 
 
-def build_probe():
-    glass.BUILD.mkdir(parents=True, exist_ok=True)
-    probe = glass.BUILD / "soundprobe"
-    sources = sorted(SOURCES.glob("*.c"))
-    newest = max(path.stat().st_mtime for path in [*sources, SOURCES / "soundprobe.h"])
-    if not probe.exists() or probe.stat().st_mtime < newest:
-        subprocess.run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-o", probe, *sources, "-lpulse", "-lX11",
-                        "-lXext", "-lm"], check=True)
-    return str(probe)
-
-
 def run(arguments):
-    if arguments[:1] == ["--inside"]:
-        return inside(arguments[1:])
-    return benchrows.outside("sound", arguments, parse(arguments), lambda environment: environment.update(
-        BEAMROOM_RELAY=netlab.build_relay(), BEAMROOM_PROBE=glass.build_probe(), BEAMROOM_SOUNDPROBE=build_probe()))
+    options = parse(arguments)
+    if options.inside:
+        return inside(options)
+    return rows.outside("sound", arguments, options, lambda: {
+        "BEAMROOM_RELAY": build.relay(), "BEAMROOM_PROBE": build.screen_probe(), "BEAMROOM_SOUNDPROBE": build.sound_probe()})
 
 
 def alone(row, measure, options, kind, directory):
@@ -89,16 +68,15 @@ def alone(row, measure, options, kind, directory):
     try:
         with contextlib.ExitStack() as stack:
             return measure(options, kind, directory, stack)
-    except laboratory.Trouble as trouble:
-        glass.say(f"{row}, {soundtable.SERVERS[kind]}: {trouble}")
+    except Trouble as trouble:
+        say(f"{row}, {table.SERVERS[kind]}: {trouble}")
         return {"trouble": str(trouble)}
 
 
-def inside(arguments):
-    options = parse(arguments)
+def inside(options):
     if os.geteuid() != 0:
-        raise laboratory.Trouble("Scripts/bench sound needs root, for network namespaces and TUN devices.")
-    laboratory.enter()
+        raise Trouble("Scripts/bench sound needs root, for network namespaces and TUN devices.")
+    isolation.enter()
 
     def measure(row, directory, _):
         module = importlib.import_module(f"lab.bench.sound.{ROWS[row]}")
@@ -106,15 +84,15 @@ def inside(arguments):
         one = module.quick if options.check and row == "networks" else module.measure
         return {kind: alone(row, one, options, kind, directory) for kind in options.server}
 
-    found, entry = benchrows.inside("sound", options, measure)
-    print(f"{results.describe(entry['machine'])}; null sinks, both ends on one machine, each in a network of its own; commit"
+    found, entry = rows.inside("sound", options, measure)
+    print(f"{records.describe(entry['machine'])}; null sinks, both ends on one machine, each in a network of its own; commit"
           f" {entry['commit']}, load {entry['load']:.1f}\n")
-    print(results.table(soundtable.table(found), soundtable.HEAD))
+    print(tables.text(table.table(found), table.HEAD))
     print("\nFrom a click until it comes out of the recorder, the player's 10 ms, both sinks and the recorder included: the"
           " aims are about\nthat. Others' buffers are those that they hold back at the viewer alone. 24 h of drift are"
           " simulated by the tests.")
-    broken = [words for name in found for words in soundtable.wrong(name, found[name])]
+    broken = [words for name in found for words in table.wrong(name, found[name])]
     if options.check and broken:
         print(f"Doesn't work: {'; '.join(broken)}")
-    benchrows.keep("sound", options, entry, NAMES if options.server == SERVERS["both"] else None)
+    rows.keep("sound", options, entry, NAMES if options.server == SERVERS["both"] else ())
     return 1 if options.check and broken else 0

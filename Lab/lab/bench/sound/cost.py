@@ -6,7 +6,7 @@ import time
 
 from lab.bench.sound.rig import Rig, newest
 from lab.bench.sound.servers import SPEAKER
-from lab.bench.wall import used
+from lab.common.processes import shares
 
 
 def measure(options, kind, directory, stack):
@@ -34,10 +34,6 @@ def spent(options, rig, has_sound):
         rig.play(inner, rig.host, kind="tone", frequency=440, amplitude=0.25, latency=0.02)
         # Buffers and encoders settle, and the picture gets its best quality.
         time.sleep(5)
-        people = {"host": [host.process.pid], "viewer": [viewer.process.pid], "host_server": rig.host.pids(),
-                  "viewer_server": rig.viewer.pids()}
-        before, begin = {who: used(pids) for who, pids in people.items()}, time.monotonic()
-        time.sleep(options.cpu_seconds)
-        taken = time.monotonic() - begin
-        found = {who: (used(pids) - before[who]) / taken * 100 for who, pids in people.items()}
+        found = shares({"host": [host.pid], "viewer": [viewer.pid], "host_server": rig.host.pids(),
+                        "viewer_server": rig.viewer.pids()}, options.cpu_seconds)
         return {**found, "told": newest(viewer)}

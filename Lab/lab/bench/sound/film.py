@@ -6,12 +6,13 @@ import subprocess
 import time
 
 import numpy
-from lab.common.laboratory import Trouble
+
 from lab.bench.sound.listening import RATE, nearest, onsets, spread
 from lab.bench.sound.rig import Rig, newest
-from lab.bench.wall import new_screen
+from lab.common.screens import new_screen
+from lab.common.trouble import Trouble
 
-SIZE = "640x360"
+SIZE = (640, 360)
 LENGTH = 20
 
 
@@ -19,7 +20,7 @@ def make(path):
     """Flash and beep are together for 0.1 s in the middle of each second."""
     when = "lt(mod(t+0.5,1),0.1)"
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i",
-               f"color=black:size={SIZE}:rate=30,drawbox=color=white:thickness=fill:enable='{when}'",
+               f"color=black:size={'x'.join(map(str, SIZE))}:rate=30,drawbox=color=white:thickness=fill:enable='{when}'",
                "-f", "lavfi", "-i", f"aevalsrc='0.5*cos(2*PI*1000*t)*{when}|0.5*cos(2*PI*1000*t)*{when}':s={RATE}",
                "-t", str(LENGTH), "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", path]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -37,7 +38,7 @@ def measure(options, kind, directory, stack):
 def watched(options, rig, film, suffix):
     record = rig.directory / f"recording.{suffix}"
     with contextlib.ExitStack() as inner:
-        screen, _ = new_screen(inner, SIZE)
+        screen, _ = new_screen(inner, *SIZE)
         inner.enter_context(rig.link("clean"))
         rig.share(inner, picture=("--source", str(film)))
         viewer = rig.watch(inner, "--display", screen, "--fullscreen", "--renderer", "software", "--record", str(record))

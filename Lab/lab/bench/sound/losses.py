@@ -1,19 +1,15 @@
 """Sound and picture together on bad networks: what is concealed, how long a tone is missing, and what the picture costs."""
 
-import argparse
 import contextlib
 import os
 import shlex
 import time
 
-from lab.network import figures
-from lab.bench import glass
-from lab.network import netlab
-from lab.network import networks
-from lab.common.laboratory import Trouble
 from lab.bench.sound.listening import longest_gap
 from lab.bench.sound.rig import Probe, Recorder, Rig, concealed, newest, sounds
 from lab.bench.sound.servers import KINDS, SPEAKER
+from lab.common.trouble import Trouble, say
+from lab.network import figures, netlab, networks
 
 #: Of the tone, which nothing else in the recording has.
 FREQUENCY, AMPLITUDE = 440, 0.25
@@ -26,7 +22,7 @@ class Sounding(netlab.BeamRoom):
     """BeamRoom with the sound servers of both ends, sharing sound or not."""
 
     def __init__(self, program, directory, ends, words):
-        super().__init__(program, directory, argparse.Namespace(host_options="", viewer_options=""))
+        super().__init__(program, directory)
         self.ends, self.words = ends, words
 
     def _with(self, end, command):
@@ -44,7 +40,7 @@ class Sounding(netlab.BeamRoom):
 def measure(options, kind, directory, stack):
     from lab.common import content
 
-    place = stack.enter_context(netlab.NetworkLaboratory(options))
+    place = stack.enter_context(netlab.BadNetwork(options.relay))
     log = stack.enter_context(open(directory / f"{kind}-losses", "a+"))
     ends = {name: KINDS[kind](stack, directory / f"{kind}-{name}-losses", log).start() for name in ("host", "viewer")}
     content.write(place.directory, place.screens.width, place.screens.height)
@@ -82,7 +78,7 @@ def one_pair(options, place, network, systems, recorder, repetition):
         if network.content == "still" and not options.check:
             one["join_after"] = place.time_joining(network, system, options.seed + repetition)
         found[name] = {key: one.get(key) for key in (STILL if network.content == "still" else FIGURES)}
-        glass.say(f"{network.title}, sound {name}: {found[name]} {found.get('sound', '') if name == 'on' else ''}")
+        say(f"{network.title}, sound {name}: {found[name]} {found.get('sound', '') if name == 'on' else ''}")
     return found
 
 

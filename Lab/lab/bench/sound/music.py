@@ -4,11 +4,12 @@ import contextlib
 import time
 
 import numpy
-from lab.common.laboratory import Trouble
+
 from lab.bench.sound.listening import RATE, aligned, compare, largest_step, read_wav, worst_step
-from lab.common.members import wait
 from lab.bench.sound.rig import Rig, concealed, newest, sounds
 from lab.bench.sound.servers import SPEAKER
+from lab.common.processes import wait
+from lab.common.trouble import Trouble
 
 
 def compose(seconds, seed=17):

@@ -1,23 +1,21 @@
 """Both ends of a measurement of sound: a sound server for each, the laboratory's link between them, and what listens."""
 
-import contextlib
-import json
 import os
 import pathlib
 import subprocess
 import threading
-import time
 
-from lab.network import links as between
-from lab.network import networks
-from lab.common.laboratory import Trouble, end
 from lab.bench.sound.listening import Recording
-from lab.common.members import HOST_PORT, Member, wait
 from lab.bench.sound.servers import KINDS, SPEAKER
-from lab.bench.wall import new_screen
+from lab.common.members import HOST_PORT, Member
+from lab.common.namespaces import entering, namespace
+from lab.common.processes import end, wait
+from lab.common.screens import new_screen
+from lab.common.trouble import Trouble
+from lab.network import links, networks
 
 #: Of the host's screen, for rows that are about the sound. A screen, because a test pattern and a film bring their own sound.
-SIZE = "640x360"
+SIZE = (640, 360)
 MONITOR = f"{SPEAKER}.monitor"
 #: What a recorder gets at a time, in seconds: 128 samples, a step of PipeWire while BeamRoom plays. PipeWire gives whole
 #: fragments only. With 120 samples, the end of each step would wait for the next one, and clicks would seem 1.2 ms later.
@@ -75,17 +73,13 @@ class Rig:
         self.stack, self.directory = stack, pathlib.Path(directory) / kind
         self.directory.mkdir(parents=True)
         self.log = stack.enter_context(open(self.directory / "log", "a+"))
-        self.relay, self.has_netem = os.environ["BEAMROOM_RELAY"], not options.relay and between.has_netem()
+        self.prefers_relay = options.relay
         self.host, self.viewer = (KINDS[kind](stack, self.directory / f"{name}-sound", self.log).start()
                                   for name in ("host", "viewer"))
-        self.screen, _ = new_screen(stack, SIZE)
-        self.viewer_end = stack.enter_context(between.namespace(self.log))
-        self.at_viewer = self._at(self.viewer_end)
+        self.screen, _ = new_screen(stack, *SIZE)
+        self.viewer_end = stack.enter_context(namespace(self.log))
+        self.at_viewer = entering(self.viewer_end)
         self.number = 0
-
-    @staticmethod
-    def _at(pid):
-        return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]
 
     def _path(self, name):
         self.number += 1
@@ -95,18 +89,14 @@ class Rig:
 
     def link(self, name, seed=1):
         """The link to the viewer's end, which begins as the network's base; `begin` adds its losses."""
-        network = networks.named(name)
-        kind = between.Netem if self.has_netem and between.suits_netem(network.settings()) else between.Relay
-        schedule = [(0, network.then)] if network.then else []
         # For as long as a row may take.
-        return kind(self, network.base, schedule, seed, **({"limit": 7200} if kind is between.Relay else {}))
+        return links.link(networks.named(name), self.log, self.viewer_end, seed, self.prefers_relay, limit=7200)
 
     def second_end(self, name):
         """Another viewer's end, with a link of its own: what runs there, and the host's address."""
-        second = _End(self.relay, self.stack.enter_context(between.namespace(self.log)), self.log)
-        network = networks.named(name)
-        self.stack.enter_context(between.Relay(second, network.base, [], 1, number=1))
-        return self._at(second.viewer_end), "10.77.1.1"
+        second = self.stack.enter_context(namespace(self.log))
+        self.stack.enter_context(links.Relay(self.log, second, networks.named(name).base, number=1))
+        return entering(second), "10.77.1.1"
 
     # --- Programs
 
@@ -123,7 +113,7 @@ class Rig:
                               ["share", *shown, "--no-bluetooth", *Member.OPEN, *words])
         return self._begun(member, "ready")
 
-    def watch(self, stack, *words, server=None, at=None, address=between.HOST):
+    def watch(self, stack, *words, server=None, at=None, address=links.HOST):
         """A viewer that has shown its first picture."""
         member = self._member(stack, "watch", server or self.viewer,
                               ["watch", f"{address}:{HOST_PORT}", "--no-bluetooth", *words],
@@ -133,7 +123,7 @@ class Rig:
     @staticmethod
     def _begun(member, event):
         """Waits for the event; what has ended by itself never says it."""
-        wait(f"{member.name} to say {event}", 60, lambda: member.count(event) or not member.is_open())
+        wait(f"{member.name} to say {event}", 60, lambda: member.count(event) or not member.is_running())
         if not member.count(event):
             raise Trouble(f"{member.name} ended by itself:\n{member.last_words()}")
         return member
@@ -157,25 +147,12 @@ class Rig:
         return Probe(stack, self.log, None, "flashes", display=display)
 
 
-class _End:
-    """What a relay of a further viewer joins."""
-
-    def __init__(self, relay, viewer_end, log):
-        self.relay, self.viewer_end, self.log = relay, viewer_end, log
-
-
 # --- What a viewer says of its sound
 
 
 def sounds(member, begin=0.0, end=float("inf")):
     """The objects `sound` of the events `stats` between two moments."""
-    found = []
-    for line in member.lines[:]:
-        if begin <= line.time <= end and '"event":"stats"' in line.text:
-            sound = json.loads(line.text).get("sound")
-            if sound:
-                found.append(sound)
-    return found
+    return [event["sound"] for event in member.named("stats", begin) if event["at"] <= end and event.get("sound")]
 
 
 def newest(member):
@@ -192,11 +169,3 @@ def concealed(found):
     # A packet is 10 ms.
     whole = packets * 10 + lost
     return 100 * lost / whole if whole else None
-
-
-@contextlib.contextmanager
-def until(seconds):
-    """Lasts at least this long."""
-    limit = time.monotonic() + seconds
-    yield
-    time.sleep(max(0, limit - time.monotonic()))

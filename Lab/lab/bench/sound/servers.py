@@ -5,9 +5,10 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 
-from lab.common.laboratory import Trouble, end
+from lab.common import processes
+from lab.common.processes import end
+from lab.common.trouble import Trouble
 
 # The sinks that each server has. The first is the default one.
 SPEAKER, OTHER = "Speaker", "Other"
@@ -84,12 +85,8 @@ class Server:
                 return run.stdout
         return None
 
-    def _wait(self, what, is_done, seconds=20):
-        limit = time.monotonic() + seconds
-        while not is_done():
-            if time.monotonic() > limit:
-                raise Trouble(f"Waited {seconds} s in vain for {what} of {self.title}.")
-            time.sleep(0.05)
+    def _wait(self, what, is_done):
+        processes.wait(f"{what} of {self.title}", 20, is_done)
 
     def load(self, module, *arguments):
         if self._pactl("load-module", module, *arguments) is None:

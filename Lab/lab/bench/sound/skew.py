@@ -4,13 +4,14 @@ import contextlib
 import time
 
 import numpy
-from lab.common.laboratory import Trouble
+
 from lab.bench.sound.listening import matched, spread
 from lab.bench.sound.rig import Rig, newest
 from lab.bench.sound.servers import PulseAudio
-from lab.bench.wall import new_screen
+from lab.common.screens import new_screen
+from lab.common.trouble import Trouble
 
-SIZE = "1280x720"
+SIZE = (1280, 720)
 #: In millionths.
 DRIFT = 200
 QUIET = 0.004
@@ -24,7 +25,7 @@ def measure(options, kind, directory, stack):
     resamples by itself. So the host's server is PulseAudio in any case.
     """
     rig = Rig(options, kind, directory, stack)
-    (host_screen, _), (viewer_screen, _) = new_screen(stack, SIZE), new_screen(stack, SIZE)
+    (host_screen, _), (viewer_screen, _) = new_screen(stack, *SIZE), new_screen(stack, *SIZE)
     found = {"calibration": calibrate(rig, viewer_screen, 4 if options.check else 12),
              "seconds": options.skew_seconds, "ppm": DRIFT}
     with contextlib.ExitStack() as inner:

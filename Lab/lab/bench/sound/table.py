@@ -1,6 +1,7 @@
 """The table of `Scripts/bench sound`, and whether each aim is reached."""
 
-from lab.common.records import median, number
+from lab.common import tables
+from lab.common.numbers import median, number
 
 #: What others hold back by their own documentation, in ms: scrcpy's --audio-buffer, and Moonlight's queue of audio.
 PEERS = {"scrcpy": 50, "Moonlight": 30}
@@ -37,7 +38,7 @@ class Line:
             return ""
         if self.value is None:
             return "NOT MET"
-        return "met" if (self.value >= self.limit if self.more_is_better else self.value <= self.limit) else "NOT MET"
+        return tables.met(self.value, self.limit, self.more_is_better)
 
     def cells(self, server):
         sign = "≥ " if self.more_is_better else "≤ "

@@ -1,39 +1,31 @@
 """Scripts/bench words: how soon captions, notes and messages are at the other end, with real processes."""
 
 import argparse
+import collections
 import os
 import statistics
-import subprocess
 import time
 
-from lab.common import rows as benchrows
-from lab.network import links as between
-from lab.bench import glass
-from lab.common import laboratory
-from lab.network import netlab
-from lab.common import records as results
 from lab.bench.words.drawing import drawn, drawn_lines
-from lab.common.laboratory import Trouble
-from lab.common.members import HOST_PORT, Member, wait
+from lab.common import build, isolation, records, rows, tables
+from lab.common.members import Member
+from lab.common.namespaces import entering, namespace
+from lab.common.numbers import taken
+from lab.common.processes import wait
+from lab.common.tables import yes
+from lab.common.trouble import Trouble
+from lab.network import links
 
 NAMES = ("captions", "drawn", "history", "messages", "notes", "restarts")
 
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/bench words")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", choices=NAMES, default=list(NAMES),
-                        help="of " + ", ".join(NAMES) + " (all)")
+    rows.add_options(parser, NAMES, "a short run, for the tests; exit status 1 if anything is lost, not seen or comes twice")
     parser.add_argument("--messages", type=int, default=10_000, help="each way in the row messages (10000)")
     parser.add_argument("--viewers", type=int, default=20, help="in the row notes (20)")
     parser.add_argument("--notes", type=int, default=100, help="of each viewer in the row notes (100)")
     parser.add_argument("--reps", type=int, default=5, help="restarts of each side in the row restarts (5)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
-    parser.add_argument("--check", action="store_true",
-                        help="instead: a short run, for the tests; exit status 1 if anything is lost, not seen or comes "
-                             "twice")
-    parser.add_argument("--no-history", action="store_true",
-                        help="print only; with --check or without some rows, nothing is added either")
-    parser.add_argument("--no-setup", action="store_true", help="install nothing")
     options = parser.parse_args(arguments)
     if options.check:
         options.messages, options.viewers, options.notes, options.reps = 300, 4, 20, 1
@@ -44,35 +36,32 @@ def parse(arguments):
 
 
 def run(arguments):
-    if arguments[:1] == ["--inside"]:
-        return inside(arguments[1:])
     options = parse(arguments)
+    if options.inside:
+        return inside(options)
 
-    def prepare(environment):
-        if "notes" in options.rows:
-            environment["BEAMROOM_RELAY"] = netlab.build_relay()
-        if "drawn" in options.rows:
-            environment["BEAMROOM_PROBE"] = glass.build_probe()
+    def prepare():
+        return {**({"BEAMROOM_RELAY": build.relay()} if "notes" in options.rows else {}),
+                **({"BEAMROOM_PROBE": build.screen_probe()} if "drawn" in options.rows else {})}
 
-    return benchrows.outside("words", arguments, options, prepare)
+    return rows.outside("words", arguments, options, prepare)
 
 
-def inside(arguments):
-    options = parse(arguments)
+def inside(options):
     if "drawn" in options.rows:
-        laboratory.enter()
-    elif subprocess.run(["ip", "link", "set", "lo", "up"]).returncode != 0:
-        raise Trouble("The loopback of a network of its own can't be used.")
-    found, entry = benchrows.inside("words", options, lambda row, *place: globals()[row](options, *place))
-    print(f"{results.describe(entry['machine'])}; real processes on one machine; commit {entry['commit']}\n")
-    print(results.table(lines(found), ["", "aim", "measured", "reached"]))
-    benchrows.keep("words", options, entry, NAMES)
+        isolation.enter()
+    else:
+        isolation.start_loopback()
+    found, entry = rows.inside("words", options, lambda row, *place: ROWS[row][0](options, *place))
+    print(f"{records.describe(entry['machine'])}; real processes on one machine; commit {entry['commit']}\n")
+    print(tables.text(lines(found), tables.AIM_HEAD))
+    rows.keep("words", options, entry, NAMES)
     return 1 if any(broken(found)) else 0
 
 
 def lines(found):
     """The rows for people: what, its aim, what was measured, and whether that reaches the aim."""
-    return [line for name in found for line in LINES[name](found[name])]
+    return [line for name in found for line in ROWS[name][1](found[name])]
 
 
 def broken(found):
@@ -81,10 +70,6 @@ def broken(found):
         for key in ("lost", "twice", "unequal", "out_of_order", "unseen"):
             if row.get(key):
                 yield key
-
-
-def verdict(is_reached):
-    return "yes" if is_reached else "no"
 
 
 # --- A caption, from the pipe to a viewer's event --------------------------------------------------------------------
@@ -97,22 +82,21 @@ def captions(options, directory, stack):
     viewer = Member.watch(stack, directory)
     viewer.first("first-frame")
     count = 20 if options.check else 100
-    taken = []
+    took = []
     with open(pipe, "wb", buffering=0) as captioner:
         for number in range(count):
             text = f"caption {number} of a captioner"
             start = time.monotonic()
             captioner.write(f"{text}\n".encode())
-            taken.append(viewer.line(f'"text":"{text}"').time - start)
+            took.append(viewer.line(f'"text":"{text}"').time - start)
             time.sleep(0.05)
     host.end()
-    return {"count": count, "median": statistics.median(taken) * 1e3,
-            "p95": statistics.quantiles(taken, n=20)[-1] * 1e3, "longest": max(taken) * 1e3}
+    return {"count": count, **taken(took)}
 
 
 def captions_lines(row):
     return [[f"a caption, from the pipe to a viewer's event (median, p95, longest of {row['count']})", "50 ms",
-             f"{row['median']:.1f}, {row['p95']:.1f}, {row['longest']:.1f} ms", verdict(row["median"] <= 50)]]
+             f"{row['median']:.1f}, {row['p95']:.1f}, {row['longest']:.1f} ms", yes(row["median"] <= 50)]]
 
 
 # --- Who comes late --------------------------------------------------------------------------------------------------
@@ -128,7 +112,7 @@ def history(options, directory, stack):
     viewer = Member.watch(stack, directory)
     wait("the captions at the viewer", 60, lambda: viewer.count("caption") >= count)
     time.sleep(0.5)
-    seen = viewer.events("caption")
+    seen = viewer.told("caption")
     entered = viewer.first("paired")["t"]
     return {"count": count, "first": (seen[0]["t"] - entered) * 1e3, "last": (seen[count - 1]["t"] - entered) * 1e3,
             "unequal": int([event["text"] for event in seen] != lines)}
@@ -138,7 +122,7 @@ def history_lines(row):
     return [[f"a late viewer, from being let in to the first and the last of {row['count']} lines", "1000 ms",
              f"{row['first']:.0f}, {row['last']:.0f} ms"
              + (", not all in order" if row["unequal"] else ", all in order"),
-             verdict(row["first"] <= 1000 and not row["unequal"])]]
+             yes(row["first"] <= 1000 and not row["unequal"])]]
 
 
 # --- Messages both ways, across a restart of each side ---------------------------------------------------------------
@@ -150,8 +134,13 @@ def messages(options, directory, stack):
     result for it.
     """
     host_state, viewer_state = directory / "host", directory / "viewer"
-    share = lambda: Member.share(stack, host_state)
-    watch = lambda: Member.watch(stack, viewer_state)
+
+    def share():
+        return Member.share(stack, host_state)
+
+    def watch():
+        return Member.watch(stack, viewer_state)
+
     pair = {"host": share(), "viewer": watch()}
     pair["viewer"].first("room")
     lives = {"host": [pair["host"]], "viewer": [pair["viewer"]]}
@@ -181,19 +170,22 @@ def messages(options, directory, stack):
     took = time.monotonic() - start
     for side in pair:
         pair[side].end()
-    row = {"count": options.messages, "seconds": took, "lost": 0, "twice": 0, "out_of_order": 0, "undelivered": 0,
-           "cut_off": 0}
+    return {"count": options.messages, "seconds": took, **judged(lives)}
+
+
+def judged(lives):
+    """What became of the messages of each side, whose lives are the programs that it was one after the other."""
+    row = dict.fromkeys(("lost", "twice", "out_of_order", "undelivered", "cut_off"), 0)
     for side, other in (("host", "viewer"), ("viewer", "host")):
-        seen = {}
+        seen = collections.Counter()
         for receiver in lives[other]:
-            numbers = [event["message"] for event in receiver.events("message")]
+            numbers = [event["message"] for event in receiver.told("message")]
             row["out_of_order"] += sum(one > next_ for one, next_ in zip(numbers, numbers[1:]))
-            for number in numbers:
-                seen[number] = seen.get(number, 0) + 1
+            seen.update(numbers)
         row["twice"] += sum(count - 1 for count in seen.values())
         for life in lives[side]:
-            delivered = {int(event["id"]) for event in life.events("delivered")}
-            undelivered = {int(event["id"]) for event in life.events("undelivered")}
+            delivered = {int(event["id"]) for event in life.told("delivered")}
+            undelivered = {int(event["id"]) for event in life.told("undelivered")}
             row["lost"] += len([number for number in delivered if number not in seen])
             row["undelivered"] += len(undelivered - set(seen))
             silent = life.sent - delivered - undelivered
@@ -207,7 +199,7 @@ def messages(options, directory, stack):
 def messages_lines(row):
     return [[f"{row['count']} messages each way, both sides restarted in the middle", "none lost or twice",
              f"{row['seconds']:.1f} s; {row['lost']} lost, {row['twice']} twice, {row['out_of_order']} out of order",
-             verdict(not row["lost"] and not row["twice"] and not row["out_of_order"])],
+             yes(not row["lost"] and not row["twice"] and not row["out_of_order"])],
             ["of them, written around a restart and not delivered, which the sender was told", "",
              f"{row['undelivered']} ({row['cut_off']} of a program that was ended before it was told)", ""]]
 
@@ -215,22 +207,16 @@ def messages_lines(row):
 # --- Notes of many, under loss ---------------------------------------------------------------------------------------
 
 
-class Ends:
-    """What the relay joins."""
-
-    def __init__(self, directory, viewer_end):
-        self.relay, self.viewer_end = os.environ["BEAMROOM_RELAY"], viewer_end
-        self.log = open(directory / "log", "a")
-
-
 def notes(options, directory, stack):
-    with open(directory / "namespaces", "a") as log:
-        viewer_end = stack.enter_context(between.namespace(log))
-    relay = stack.enter_context(between.Relay(Ends(directory, viewer_end), "loss=5%,delay=2ms", [], 1))
-    inside = ["nsenter", f"--net=/proc/{viewer_end}/ns/net", "--"]
-    host = Member.share(stack, directory / "host", "--max-viewers", "200", bind=between.HOST)
+    log = stack.enter_context(open(directory / "log", "a"))
+    viewer_end = stack.enter_context(namespace(log))
+    relay = stack.enter_context(links.Relay(log, viewer_end, "loss=5%,delay=2ms"))
+    host = Member.share(stack, directory / "host", "--max-viewers", "200", bind=links.HOST)
     states = [directory / f"viewer{number}" for number in range(options.viewers)]
-    join = lambda state: Member.watch(stack, state, at=inside, address=between.HOST)
+
+    def join(state):
+        return Member.watch(stack, state, entering(viewer_end), links.HOST)
+
     viewers = [join(state) for state in states]
     for viewer in viewers:
         viewer.first("room", 60)
@@ -246,7 +232,7 @@ def notes(options, directory, stack):
     # A program that was started again is another author, with a log of its own.
     names = [f"{author}{'b' if author >= options.viewers - 2 else ''}" for author in range(options.viewers)]
     for number in range(half, options.notes):
-        for name, viewer in zip(names, viewers):
+        for name, viewer in zip(names, viewers, strict=True):
             viewer.note(f"{name}:{number}")
         time.sleep(0.005)
     start = time.monotonic()
@@ -256,30 +242,22 @@ def notes(options, directory, stack):
     wait("the last notes", 120, lambda: all(member.has(last) for member in members_ for last in lasts))
     wait("the logs to be equal", 60, lambda: len({member.count("note") for member in members_}) == 1)
     took = max(member.last_time("note") for member in members_) - start
-    logs = [by_author(member) for member in members_]
+    logs = [member.by_author("note") for member in members_]
     row = {"viewers": options.viewers, "notes": options.notes, "seconds": max(0, took),
            "unequal": sum(log != logs[0] for log in logs),
            "twice": sum(len(numbers) - len(set(numbers)) for log in logs for numbers in log.values()),
            "out_of_order": sum(numbers != sorted(numbers) for log in logs for numbers in log.values()),
            "lost": sum(options.notes - (half if name[-1] == "b" else 0) - len(logs[0].get(name, ())) for name in names)}
-    relay.__exit__(None, None, None)
+    relay.end()
     row["packets_lost"] = relay.counters.get("forward", {}).get("lost")
     return row
-
-
-def by_author(member):
-    log = {}
-    for event in member.events("note"):
-        author, number = event["text"].split(":")
-        log.setdefault(author, []).append(int(number))
-    return log
 
 
 def notes_lines(row):
     return [[f"{row['viewers']} viewers with {row['notes']} notes each, 5 % loss, two killed and restarted: all logs "
              "equal after the last note", "2 s",
              f"{row['seconds']:.2f} s; {row['lost']} lost, {row['twice']} twice, {row['unequal']} logs differ",
-             verdict(row["seconds"] <= 2 and not any(broken({"notes": row})))]]
+             yes(row["seconds"] <= 2 and not any(broken({"notes": row})))]]
 
 
 # --- Talking again after a restart -----------------------------------------------------------------------------------
@@ -290,8 +268,13 @@ def restarts(options, directory, stack):
     that comes from each side at the other.
     """
     host_state, viewer_state = directory / "host", directory / "viewer"
-    share = lambda: Member.share(stack, host_state)
-    watch = lambda: Member.watch(stack, viewer_state)
+
+    def share():
+        return Member.share(stack, host_state)
+
+    def watch():
+        return Member.watch(stack, viewer_state)
+
     host, viewer = share(), watch()
     viewer.first("room")
     row = {}
@@ -332,8 +315,10 @@ def restarts(options, directory, stack):
 
 def restarts_lines(row):
     return [[f"after a restart of the {side}: messages both ways again (median, longest)", "2 s",
-             f"{times['median']:.2f}, {times['longest']:.2f} s", verdict(times["longest"] <= 2)]
+             f"{times['median']:.2f}, {times['longest']:.2f} s", yes(times["longest"] <= 2)]
             for side, times in row.items()]
 
 
-LINES = {name: globals()[f"{name}_lines"] for name in NAMES}
+# Each row, and its lines for people.
+ROWS = {"captions": (captions, captions_lines), "drawn": (drawn, drawn_lines), "history": (history, history_lines),
+        "messages": (messages, messages_lines), "notes": (notes, notes_lines), "restarts": (restarts, restarts_lines)}

@@ -7,8 +7,12 @@ import subprocess
 import threading
 import time
 
-from lab.common.laboratory import Laboratory, Trouble
-from lab.common.members import HOST_PORT, Line, Member
+from lab.common.members import HOST_PORT, Member
+from lab.common.numbers import taken
+from lab.common.programs import Line
+from lab.common.screens import TwoScreens
+from lab.common.tables import yes
+from lab.common.trouble import Trouble
 
 VOCABULARY = ("today we read the first chapter of a book about light and sound and then talk over what was in it "
               "why do waves carry nothing but energy and how can everybody hear them").split()
@@ -70,7 +74,7 @@ def drawn(options, directory, stack):
     dice = random.Random(1)
     pipe = directory / "captions"
     os.mkfifo(pipe)
-    screens = stack.enter_context(Laboratory(os.environ["BEAMROOM_PROBE"], 720, 60)).screens
+    screens = stack.enter_context(TwoScreens(720, 60)).screens
     host = Member(stack, directory / "host", ["share", "--display", screens.host, "--no-cursor", *Member.OPEN,
                                               "--bind", "127.0.0.1", "--captions", str(pipe)])
     host.first("ready")
@@ -80,7 +84,7 @@ def drawn(options, directory, stack):
     # The beginning of the lowest line.
     changes = Changes(stack, screens.viewer, f"{screens.width // 4 - 80},{screens.height - 64},480x64")
     count = 12 if options.check else 60
-    taken, events, unseen, digests = [], [], 0, set()
+    took, events, unseen, digests = [], [], 0, set()
     with open(pipe, "wb", buffering=0) as captioner:
         changes.settle()
         # Not counted: the first text loads the fonts.
@@ -98,17 +102,15 @@ def drawn(options, directory, stack):
             seen = changes.since(start)
             if is_drawn and seen[-1].text not in digests:
                 # The last change, if it is drawn in several.
-                taken.append(seen[-1].time - start)
+                took.append(seen[-1].time - start)
             else:
                 unseen += 1
             digests.update(one.text for one in seen)
             events.append(viewer.line(f'"text":"{line}"').time - start)
     host.end()
-    if len(taken) < 2:
+    if len(took) < 2:
         raise Trouble(f"{unseen} of {count} captions weren't drawn in the window.")
-    return {"count": count, "unseen": unseen, "median": statistics.median(taken) * 1e3,
-            "p95": statistics.quantiles(taken, n=20)[-1] * 1e3, "longest": max(taken) * 1e3,
-            "event_median": statistics.median(events) * 1e3}
+    return {"count": count, "unseen": unseen, **taken(took), "event_median": statistics.median(events) * 1e3}
 
 
 def drawn_lines(row):
@@ -116,4 +118,4 @@ def drawn_lines(row):
              f"longest of {row['count']})", "50 ms",
              f"{row['median']:.1f}, {row['p95']:.1f}, {row['longest']:.1f} ms"
              + (f"; {row['unseen']} not seen" if row["unseen"] else ""),
-             "yes" if row["median"] <= 50 and not row["unseen"] else "no"]]
+             yes(row["median"] <= 50 and not row["unseen"])]]
