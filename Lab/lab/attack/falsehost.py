@@ -1,19 +1,29 @@
 """The attacker's host: it accepts a viewer's connection, and breaks the rules of the protocol."""
 
+from __future__ import annotations
+
+import contextlib
 import os
 import select
 import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
+from typing import Any, Self
 
 from OpenSSL import SSL, crypto
 
 from lab.attack import wire
+from lab.attack.h264 import Picture
 from lab.attack.peer import Refused, clock
+from lab.attack.wire import Identity
+
+# What a false host does with a connection.
+Body = Callable[["FalseHost", "Connection"], None]
 
 
-def server_context(identity):
+def server_context(identity: Identity) -> SSL.Context:
     context = SSL.Context(SSL.TLS_METHOD)
     context.set_min_proto_version(SSL.TLS1_3_VERSION)
     context.use_certificate_file(identity.certificate_file)
@@ -27,7 +37,7 @@ def server_context(identity):
 class Connection:
     """A viewer's control connection, for one thread."""
 
-    def __init__(self, raw, context):
+    def __init__(self, raw: socket.socket, context: SSL.Context) -> None:
         raw.setblocking(False)
         self.raw, self.tls = raw, SSL.Connection(context, raw)
         self.tls.set_accept_state()
@@ -35,7 +45,7 @@ class Connection:
         self._patiently(self.tls.do_handshake)
         self.device = wire.device_key(crypto.dump_certificate(crypto.FILETYPE_ASN1, self.tls.get_peer_certificate()))
 
-    def _patiently(self, call, *arguments, timeout=5):
+    def _patiently(self, call: Callable[..., Any], *arguments: Any, timeout: float = 5) -> Any:
         deadline = time.monotonic() + timeout
         while True:
             left = max(0, deadline - time.monotonic())
@@ -50,16 +60,16 @@ class Connection:
             if not ready and left <= 0:
                 raise TimeoutError
 
-    def send(self, message, timeout=5):
+    def send(self, message: bytes, timeout: float = 5) -> None:
         self.send_raw(wire.framed(message), timeout)
 
-    def send_raw(self, data, timeout=5):
+    def send_raw(self, data: bytes, timeout: float = 5) -> None:
         """Sends everything; TimeoutError if the viewer reads nothing for that long."""
         view = memoryview(data)
         while view:
             view = view[self._patiently(self.tls.send, bytes(view[:65536]), timeout=timeout):]
 
-    def read(self, timeout=5):
+    def read(self, timeout: float = 5) -> bytes | None:
         """The next message; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
@@ -71,21 +81,22 @@ class Connection:
             except TimeoutError:
                 return None
 
-    def wait_for(self, *kinds, timeout=5):
+    def wait_for(self, *kinds: int, timeout: float = 5) -> bytes | None:
         deadline = time.monotonic() + timeout
         while True:
             message = self.read(deadline - time.monotonic())
             if message is None or message[0] in kinds:
                 return message
 
-    def close(self):
+    def close(self) -> None:
         self.raw.close()
 
 
 class FalseHost:
     """Listens on a free port. `body(host, connection)` runs for each connection, in its own thread."""
 
-    def __init__(self, identity, body, name="desk", methods=wire.OPEN, address="127.0.0.1", trusted=False):
+    def __init__(self, identity: Identity, body: Body, name: str = "desk", methods: int = wire.OPEN,
+                 address: str = "127.0.0.1", trusted: bool = False) -> None:
         self.identity, self.body, self.name, self.methods = identity, body, name, methods
         self.address, self.trusted = address, trusted
         # The bit set that its welcome names.
@@ -98,25 +109,23 @@ class FalseHost:
         self.media.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self.media_key, self.viewer_key = wire.Key.new(1), wire.Key.new(2)
         self.counter = 0
-        self.viewer = None
+        self.viewer: Any = None
         self.connections = 0
         self.is_over = threading.Event()
         self.troubles = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.is_over.set()
         # shutdown() wakes the thread in accept().
-        try:
+        with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self.listener.close()
 
-    def _accept(self):
+    def _accept(self) -> None:
         while not self.is_over.is_set():
             try:
                 raw, _ = self.listener.accept()
@@ -125,7 +134,7 @@ class FalseHost:
             self.connections += 1
             threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
 
-    def _serve(self, raw):
+    def _serve(self, raw: socket.socket) -> None:
         try:
             connection = Connection(raw, self.context)
             try:
@@ -138,7 +147,7 @@ class FalseHost:
 
     # --- Common beginnings of bodies
 
-    def greet(self, connection):
+    def greet(self, connection: Connection) -> tuple[bytes, bytes]:
         """Receives the viewer's hello and sends the welcome; returns its name and the welcome's nonce."""
         message = connection.wait_for(wire.HELLO)
         if message is None:
@@ -147,7 +156,7 @@ class FalseHost:
         connection.send(wire.welcome(self.name, self.methods, nonce, self.trusted, features=self.features))
         return message[17:], nonce
 
-    def admit(self, connection):
+    def admit(self, connection: Connection) -> None:
         """Admits a viewer that was welcomed, and waits until its hello has named the address for its pictures."""
         if connection.wait_for(wire.JOIN) is None:
             raise Refused("it doesn't join")
@@ -165,7 +174,7 @@ class FalseHost:
         _, self.viewer = self.media.recvfrom(2048)
         self.media.setblocking(False)
 
-    def answer(self, connection, timeout=0, pong=None):
+    def answer(self, connection: Connection, timeout: float = 0, pong: int | None = None) -> None:
         """Answers pings as an honest host does; `pong`, if given, replaces the clock."""
         message = connection.read(timeout)
         while message is not None:
@@ -175,19 +184,17 @@ class FalseHost:
                                 + struct.pack(">Q", time_ & (2 ** 64 - 1)))
             message = connection.read(0)
 
-    def datagram(self, kind, plaintext):
+    def datagram(self, kind: int, plaintext: bytes) -> None:
         """Seals with the media key, and sends to the viewer."""
         sealed = self.media_key.seal(kind, self.counter, plaintext)
         self.counter += 1
         self.send(sealed)
 
-    def send(self, sealed):
-        try:
+    def send(self, sealed: bytes) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
             self.media.sendto(sealed, self.viewer)
-        except (BlockingIOError, ConnectionRefusedError):
-            pass
 
-    def show(self, frame, picture, time_=None):
+    def show(self, frame: int, picture: Picture, time_: int | None = None) -> None:
         """Sends a whole frame."""
         for part in wire.cut(frame, picture, clock() if time_ is None else time_):
             self.datagram(wire.MEDIA, part.bytes)

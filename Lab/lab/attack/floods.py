@@ -1,13 +1,15 @@
 """Floods: traffic that costs the host more than the attacker."""
 
+import contextlib
 import os
 import socket
 import struct
 import time
 
 from lab.attack import wire
-from lab.attack.laboratory import Apart, Attack
+from lab.attack.laboratory import Apart, Attack, Laboratory, Row, Scene
 from lab.attack.peer import Peer, Refused, Watcher, connect
+from lab.attack.wire import Identity
 from lab.common.states import CODE
 
 
@@ -16,14 +18,14 @@ class Forged(Attack):
 
     name = "forged-datagrams"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             with Apart(self.flood, scene.media_port, 20_000, lab.seconds(8, 4)) as attacker:
                 row.words = f"{attacker.result()} datagrams"
         scene.memory_into(row)
 
     @staticmethod
-    def flood(port, rate, seconds):
+    def flood(port: int, rate: int, seconds: float) -> int:
         begin, count = time.monotonic(), 0
         media = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         media.bind(("127.0.7.1", 0))
@@ -31,10 +33,8 @@ class Forged(Attack):
             for _ in range(rate // 200):
                 # The numbers of the keys in use are small.
                 header = struct.pack(">BBHQ", (wire.HELLO_DATAGRAM, wire.FEEDBACK)[count & 1], 0, count % 4, count)
-                try:
+                with contextlib.suppress(OSError):
                     media.sendto(header + bytes(64), ("127.0.0.1", port))
-                except OSError:
-                    pass
                 count += 1
             time.sleep(max(0, begin + count / rate - time.monotonic()))
         return count
@@ -45,7 +45,7 @@ class Replayed(Attack):
 
     name = "replayed-datagrams"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene:
             peer = scene.peer()
             peer.join()
@@ -64,7 +64,7 @@ class Replayed(Attack):
             row.came = "aimed"
 
     @staticmethod
-    def flood(port, datagrams, seconds):
+    def flood(port: int, datagrams: list[bytes], seconds: float) -> tuple[int, int]:
         begin, count, got = time.monotonic(), 0, 0
         media = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         media.bind(("127.0.7.1", 0))
@@ -89,7 +89,7 @@ class Authentic(Attack):
 
     name = "authentic-datagrams"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             with Apart(self.flood, scene, lab.seconds(8, 4)) as attacker:
                 sent, got = attacker.result()
@@ -97,7 +97,7 @@ class Authentic(Attack):
         scene.memory_into(row)
 
     @staticmethod
-    def flood(scene, seconds):
+    def flood(scene: Scene, seconds: float) -> tuple[int, int]:
         with scene.peer() as peer:
             peer.join()
             with Watcher(peer) as watcher:
@@ -120,7 +120,7 @@ class Handshakes(Attack):
 
     name = "handshake-flood"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         identity = lab.identity()
         with lab.scene() as scene, scene.attack(row):
             seconds = lab.seconds(8, 4)
@@ -130,7 +130,7 @@ class Handshakes(Attack):
             row.words = f"{done} handshakes, {refused} refused"
 
     @staticmethod
-    def flood(port, identity, seconds):
+    def flood(port: int, identity: Identity, seconds: float) -> tuple[int, int]:
         end, done, refused = time.monotonic() + seconds, 0, 0
         while time.monotonic() < end:
             try:
@@ -146,7 +146,7 @@ class Churn(Attack):
 
     name = "join-and-leave"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             before = scene.host.named("stats")[-1]["keyframes"]
             with Apart(self.flood, scene, lab.seconds(8, 4)) as attacker:
@@ -157,7 +157,7 @@ class Churn(Attack):
         scene.memory_into(row)
 
     @staticmethod
-    def flood(scene, seconds):
+    def flood(scene: Scene, seconds: float) -> int:
         begin, count = time.monotonic(), 0
         while time.monotonic() < begin + seconds:
             try:
@@ -181,7 +181,7 @@ class SilentGuests(Attack):
     # The budget of all guests together is used up once, at the beginning.
     slow_seconds = 1
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         keys = [f"guest-{number}" for number in range(lab.seconds(30, 12))]
         for key in keys:
             lab.identity(key)
@@ -192,7 +192,7 @@ class SilentGuests(Attack):
         scene.memory_into(row)
 
     @staticmethod
-    def flood(scene, keys):
+    def flood(scene: Scene, keys: list[str]) -> int:
         begin, count, present = time.monotonic(), 0, []
         for number, key in enumerate(keys):
             time.sleep(max(0, begin + number / 3 - time.monotonic()))
@@ -217,7 +217,7 @@ class SilentKeys(Attack):
 
     name = "unanswered-keys"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             joined = 0
             for _ in range(20):
@@ -243,14 +243,14 @@ class LongLines(Attack):
 
     name = "long-lines"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--allow-unencrypted") as scene, scene.attack(row):
             with Apart(self.flood, scene.port, lab.seconds(6, 3)) as attacker:
                 row.words = f"{attacker.result()} connections"
         scene.memory_into(row)
 
     @staticmethod
-    def flood(port, seconds):
+    def flood(port: int, seconds: float) -> int:
         end, count = time.monotonic() + seconds, 0
         bodies = [b"{" * 100_000, b'{"app":"' + b"x" * 4000 + b'"}\n' * 30, os.urandom(50_000), b"\n" * 50_000,
                   b'{"hb":1}\n' * 10_000, b"[" * 4000 + b"\n"]
@@ -270,7 +270,7 @@ class GuessedCodes(Attack):
 
     name = "parallel-codes"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--code", CODE) as scene, scene.attack(row):
             with Apart(self.flood, scene, lab.seconds(8, 4)) as attacker:
                 begun, checked, waits = attacker.result()
@@ -280,7 +280,7 @@ class GuessedCodes(Attack):
                 row.came = "in"
 
     @staticmethod
-    def flood(scene, seconds):
+    def flood(scene: Scene, seconds: float) -> tuple[int, int, int]:
         # A valid element of ristretto255: the generator (RFC 9496, 4).
         share = bytes.fromhex("e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76")
         begun = checked = waits = 0

@@ -1,8 +1,10 @@
 """The attacker's H.264: small valid pictures, and pictures that take much memory to decode."""
 
 import dataclasses
+import functools
 import struct
 import subprocess
+from collections.abc import Iterator
 
 
 @dataclasses.dataclass
@@ -14,7 +16,7 @@ class Picture:
     height: int
 
 
-def nal_units(stream):
+def nal_units(stream: bytes) -> Iterator[bytes]:
     """The NAL units of Annex B bytes, without start codes."""
     starts, at = [], stream.find(b"\0\0\1")
     while at >= 0:
@@ -24,7 +26,7 @@ def nal_units(stream):
         yield stream[start + 3:end].rstrip(b"\0")
 
 
-def pictures(stream, width, height):
+def pictures(stream: bytes, width: int, height: int) -> list[Picture]:
     """The access units of Annex B bytes that have one slice in each picture."""
     found, sps, pps, rest = [], [], [], b""
     for unit in nal_units(stream):
@@ -44,25 +46,22 @@ def pictures(stream, width, height):
     return found
 
 
-def encoded(size, count, source="testsrc=", references=1, more="", cache={}):
+@functools.cache
+def encoded(size: str, count: int, source: str = "testsrc=", references: int = 1, more: str = "") -> list[Picture]:
     """`count` pictures of ffmpeg's test source, the first of them a keyframe."""
-    key = (size, count, source, references, more)
-    if key not in cache:
-        width, height = (int(side) for side in size.split("x"))
-        parameters = (f"ref={references}:bframes=0:keyint=infinite:scenecut=0:slices=1:sliced-threads=0:aud=0:"
-                      f"repeat-headers=1{more}")
-        command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"{source}size={size}:rate=30", "-frames:v",
-                   str(count), "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-qp", "40",
-                   "-x264-params", parameters, "-f", "h264", "-"]
-        stream = subprocess.run(command, check=True, capture_output=True).stdout
-        cache[key] = pictures(stream, width, height)
-    return cache[key]
+    width, height = (int(side) for side in size.split("x"))
+    parameters = (f"ref={references}:bframes=0:keyint=infinite:scenecut=0:slices=1:sliced-threads=0:aud=0:"
+                  f"repeat-headers=1{more}")
+    command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"{source}size={size}:rate=30", "-frames:v",
+               str(count), "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-qp", "40",
+               "-x264-params", parameters, "-f", "h264", "-"]
+    return pictures(subprocess.run(command, check=True, capture_output=True).stdout, width, height)
 
 
-def small(count=30):
+def small(count: int = 30) -> list[Picture]:
     return encoded("320x240", count)
 
 
-def large(count=20):
+def large(count: int = 20) -> list[Picture]:
     """8192 × 4352 with 16 references: some 100 kB. Each decoded picture takes 53 MB."""
     return encoded("8192x4352", count, "color=c=gray:", 16, ":level=6.2")

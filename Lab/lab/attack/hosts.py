@@ -7,8 +7,12 @@ import struct
 import threading
 import time
 import uuid
+from typing import Any
 
 from lab.attack import h264, wire
+from lab.attack.falsehost import Body, Connection, FalseHost
+from lab.attack.h264 import Picture
+from lab.attack.laboratory import Laboratory, Row
 from lab.attack.peer import clock
 from lab.attack.values import MOST_PROCESSOR, AttackOnViewer
 from lab.common.programs import Program
@@ -19,11 +23,11 @@ class LeapingKeyframes(AttackOnViewer):
 
     name = "leaping-keyframes"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         frames = h264.small()
         shares = []
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             number = 1
@@ -38,18 +42,18 @@ class LeapingKeyframes(AttackOnViewer):
                     number += 1
                 time.sleep(0.01)
 
-        def until(viewer):
+        def until(viewer: Program) -> bool:
             shares.append((time.monotonic(), viewer.processor()))
             return False
 
-        viewer, _ = self.against(lab, row, body, seconds=lab.seconds(20, 8), until=until)
+        self.against(lab, row, body, seconds=lab.seconds(20, 8), until=until)
         first, last = self.share(shares, 0.1, 0.3), self.share(shares, 0.8, 1)
         row.words = (row.words or "the viewer lives") + f"; {first:.0%} of a core at first, {last:.0%} at the end"
         if last > 1.5 * first and last > 0.2:
             row.came = "costs more and more"
 
     @staticmethod
-    def share(shares, begin, end):
+    def share(shares: list[tuple[float, float]], begin: float, end: float) -> float:
         part = shares[int(len(shares) * begin):max(int(len(shares) * end), int(len(shares) * begin) + 2)]
         return (part[-1][1] - part[0][1]) / max(0.1, part[-1][0] - part[0][0])
 
@@ -60,7 +64,7 @@ class LastParts(AttackOnViewer):
     name = "version-1-last-part"
     viewer_words = ("--allow-unencrypted",)
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         is_over = threading.Event()
         media = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         media.bind(("127.0.0.1", 0))
@@ -68,7 +72,7 @@ class LastParts(AttackOnViewer):
         frames = h264.small(60)
         sent = [0]
 
-        def serve():
+        def serve() -> None:
             while not is_over.is_set():
                 try:
                     connection, _ = listener.accept()
@@ -110,11 +114,11 @@ class LastParts(AttackOnViewer):
             media.close()
 
     @staticmethod
-    def stream(media, viewer, frames, seconds, sent):
+    def stream(media: socket.socket, viewer: Any, frames: list[Picture], seconds: float, sent: list[int]) -> None:
         """A second of small pictures, and then the costly datagrams."""
         begin = time.monotonic()
 
-        def datagram(frame, part, count, flags, config, payload):
+        def datagram(frame: int, part: int, count: int, flags: int, config: int, payload: bytes) -> bytes:
             return struct.pack(">4sIHHHHHH", b"BMRV", frame, part, count, flags, 320, 240, config) + payload
 
         for number, picture in enumerate(frames[:30]):
@@ -139,11 +143,11 @@ class EventStorm(AttackOnViewer):
 
     name = "announcements"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         sent = [0]
         generator = random.Random(1)
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             while sent[0] < 1_000_000:
@@ -169,11 +173,11 @@ class LongestWait(AttackOnViewer):
 
     name = "code-wait"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         said = []
 
-        def body(wait):
-            def serve(host, connection):
+        def body(wait: int) -> Body:
+            def serve(host: FalseHost, connection: Connection) -> None:
                 host.greet(connection)
                 message = connection.wait_for(wire.CODE_SHARE)
                 if message is not None:
@@ -199,8 +203,8 @@ class LeavingHost(AttackOnViewer):
 
     name = "bye-storm"
 
-    def play(self, lab, row):
-        def body(host, connection):
+    def play(self, lab: Laboratory, row: Row) -> None:
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             connection.send(bytes([wire.BYE]) + wire.text("x" * 200))
             time.sleep(0.05)

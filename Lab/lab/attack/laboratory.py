@@ -1,5 +1,7 @@
 """Runs attacks: a new host and an honest viewer for each, what the viewer received, and the verdict."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import multiprocessing
@@ -7,6 +9,8 @@ import os
 import pathlib
 import time
 import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 from lab.attack import wire
 from lab.attack.peer import Peer
@@ -24,6 +28,10 @@ MOST_LATENCY = 50
 LEAST_RATIO = 0.95
 
 
+# A number; None if it wasn't measured.
+Figure = Any
+
+
 @dataclasses.dataclass
 class Row:
     """The result of one attack."""
@@ -31,29 +39,29 @@ class Row:
     tried: str
     came: str = "nothing"
     words: str = ""
-    lowest: float = None
-    mean: float = None
-    ratio: float = None
-    latency: float = None
-    host_megabytes: float = None
-    viewer_megabytes: float = None
-    host_processor: float = None
-    viewer_processor: float = None
-    seconds: float = None
+    lowest: Figure = None
+    mean: Figure = None
+    ratio: Figure = None
+    latency: Figure = None
+    host_megabytes: Figure = None
+    viewer_megabytes: Figure = None
+    host_processor: Figure = None
+    viewer_processor: Figure = None
+    seconds: Figure = None
     # No picture for two seconds.
     froze: bool = False
     # The honest viewer's frames, second by second.
     rates: list = dataclasses.field(default_factory=list)
 
     @property
-    def is_well(self):
+    def is_well(self) -> bool:
         return self.came in ("nothing", "not played")
 
 
 class Verdict(Exception):
     """Ends an attack early, with `came` as its result."""
 
-    def __init__(self, came, words):
+    def __init__(self, came: str, words: str) -> None:
         super().__init__(words)
         self.came = came
 
@@ -71,7 +79,7 @@ class Attack(Case):
     # honest viewer's seconds.
     slow_seconds = 0
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         """Runs the attack and fills `row.words`. If it worked, sets `row.came` or raises Verdict."""
         raise NotImplementedError
 
@@ -79,13 +87,13 @@ class Attack(Case):
 class Apart:
     """Runs a function in a process of its own, so that the attack doesn't slow down the measurement."""
 
-    def __init__(self, function, *arguments):
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self.results = multiprocessing.get_context("fork").SimpleQueue()
         self.process = multiprocessing.get_context("fork").Process(
             target=self._run, args=(function, arguments), daemon=True)
         self.process.start()
 
-    def _run(self, function, arguments):
+    def _run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         try:
             # The attacker must not take processor time from host and honest viewer.
             os.nice(5)
@@ -93,7 +101,7 @@ class Apart:
         except BaseException:
             self.results.put(RuntimeError(traceback.format_exc()))
 
-    def result(self, timeout=60):
+    def result(self, timeout: float = 60) -> Any:
         """The function's result."""
         deadline = time.monotonic() + timeout
         while self.results.empty():
@@ -107,42 +115,43 @@ class Apart:
             raise answer
         return answer
 
-    def end(self):
+    def end(self) -> None:
         if self.process.is_alive():
             self.process.terminate()
         self.process.join(5)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.end()
 
 
 class Laboratory:
-    def __init__(self, program, directory, short=False, size="640x360"):
+    def __init__(self, program: str, directory: str, short: bool = False, size: str = "640x360") -> None:
         self.program, self.directory, self.short, self.size = program, pathlib.Path(directory), short, size
         self.identities = {}
-        self.undisturbed = None
+        self.undisturbed: Row | None = None
         self.has_own_network = isolation.has_own_network()
         port = free_port()
         self.states = States(self.directory, self.directory,
                              lambda state: self.share(state, port, "--code", CODE, "--accept", "none"),
                              lambda state: self.watch(state, port, "--code", CODE))
 
-    def seconds(self, whole, short=None):
+    def seconds(self, whole: float, short: float | None = None) -> Any:
         return (short or whole / 2) if self.short else whole
 
-    def identity(self, name="attacker"):
+    def identity(self, name: str = "attacker") -> wire.Identity:
         if name not in self.identities:
             self.identities[name] = wire.Identity(str(self.directory), name)
         return self.identities[name]
 
-    def state(self, kind=None):
+    def state(self, kind: str | None = None) -> pathlib.Path:
         """A new state directory; with `kind` a copy of the paired host's or viewer's."""
         return self.states.new(kind)
 
-    def share(self, state, port, *words, bind="127.0.0.1", media_port=None, **how):
+    def share(self, state: pathlib.Path, port: int, *words: str, bind: str = "127.0.0.1", media_port: int | None = None,
+              **how: Any) -> Program:
         command = [self.program, "share", "--source", "pattern", "--size", self.size, "--no-discovery", "--json",
                    "--name", "desk", "--bind", bind, "--port", str(port), "--media-port",
                    str(media_port or free_port()), "--time-limit", "150", *words]
@@ -152,13 +161,14 @@ class Laboratory:
             raise RuntimeError(f"the host doesn't start: {host.error_text}")
         return host
 
-    def watch(self, state, port, *words, address="127.0.0.1", **how):
+    def watch(self, state: pathlib.Path, port: int, *words: str, address: str = "127.0.0.1", **how: Any) -> Program:
         target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         return Program([self.program, "watch", target, "--no-window", "--json", "--time-limit", "150", *words],
                        state, **how)
 
     @contextlib.contextmanager
-    def scene(self, *words, accept="all", bind="127.0.0.1", viewer=True, **how):
+    def scene(self, *words: str, accept: str | None = "all", bind: str = "127.0.0.1", viewer: bool = True,
+              **how: Any) -> Iterator[Scene]:
         """A host, and an honest viewer that it knows and that watches."""
         scene = Scene(self)
         try:
@@ -171,13 +181,14 @@ class Laboratory:
 class Scene:
     """A host and its honest viewer, and what the viewer received between `begin_attack` and `end_attack`."""
 
-    def __init__(self, lab):
+    def __init__(self, lab: Laboratory) -> None:
         self.lab = lab
-        self.host = self.viewer = None
-        self.span = None
+        # Programs; None if there is none.
+        self.host: Any = None
+        self.viewer: Any = None
         self.peers = []
 
-    def begin(self, words, accept, bind, viewer, how):
+    def begin(self, words: tuple[str, ...], accept: str | None, bind: str, viewer: bool, how: dict[str, Any]) -> None:
         self.port, self.media_port, self.address = free_port(), free_port(), bind
         self.host_state = self.lab.state("host")
         self.host = self.lab.share(self.host_state, self.port, *(["--accept", accept] if accept else []), *words,
@@ -190,21 +201,21 @@ class Scene:
             since = time.monotonic()
             self.viewer.wait(lambda: len(self.viewer.named("stats", since)) >= 2, 5)
 
-    def end(self):
+    def end(self) -> None:
         for peer in self.peers:
             peer.close()
         for program in (self.viewer, self.host):
             if program:
                 program.end()
 
-    def peer(self, source=None, identity="attacker", timeout=5):
+    def peer(self, source: str | None = None, identity: str = "attacker", timeout: float = 5) -> Peer:
         """An attacker's connection."""
         peer = Peer(self.address, self.port, self.lab.identity(identity), source, timeout)
         self.peers.append(peer)
         return peer
 
     @contextlib.contextmanager
-    def attack(self, row):
+    def attack(self, row: Row) -> Iterator[None]:
         """The row gets what the honest viewer receives in this block."""
         begin = time.monotonic()
         programs = {"host": self.host, "viewer": self.viewer}
@@ -222,7 +233,7 @@ class Scene:
                 pictures_into(row, self.viewer, begin, end)
             self.memory_into(row)
 
-    def memory_into(self, row):
+    def memory_into(self, row: Row) -> None:
         if self.host:
             row.host_megabytes = self.host.peak
         if self.viewer:
@@ -233,7 +244,7 @@ class Scene:
                 row.words = f"the {name} ended by {program.fate}"
 
 
-def pictures_into(row, viewer, begin, end):
+def pictures_into(row: Row, viewer: Any, begin: float, end: float) -> None:
     """The viewer's frames in its lowest second and on average, and the worst second's 95th percentile of latency."""
     lines = [event for event in viewer.named("stats", begin + 0.3) if event["at"] <= end + 1.3]
     rates = [line["fps"] for line in lines]
@@ -249,7 +260,7 @@ def pictures_into(row, viewer, begin, end):
     row.froze = bool(pairs) and any(first < 5 and second < 5 for first, second in pairs)
 
 
-def judge(row, attack, lab):
+def judge(row: Row, attack: type[Attack], lab: Laboratory) -> None:
     """Sets the result, if the attack hasn't."""
     if row.came != "nothing":
         return
@@ -268,7 +279,7 @@ def judge(row, attack, lab):
             row.came = "slow"
 
 
-def play(attack, lab):
+def play(attack: type[Attack], lab: Laboratory) -> Row:
     """One row. An attack that is only slow is run again: the machine may have been busy, and an attack that works
     works again.
     """
@@ -281,7 +292,7 @@ def play(attack, lab):
     return better
 
 
-def play_once(attack, lab):
+def play_once(attack: type[Attack], lab: Laboratory) -> Row:
     row = Row(attack.name, attack.title())
     begin = time.monotonic()
     try:

@@ -4,8 +4,9 @@ import struct
 import time
 
 from lab.attack import wire
-from lab.attack.laboratory import Attack
-from lab.attack.peer import Watcher, clock
+from lab.attack.laboratory import Attack, Laboratory, Row, Scene
+from lab.attack.peer import Report, Watcher, clock
+from lab.attack.wire import Arrival
 
 
 class ThirdParty(Attack):
@@ -14,7 +15,7 @@ class ThirdParty(Attack):
     name = "third-party"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
             guide, liar = scene.peer("127.0.5.5"), scene.peer("127.0.5.5")
             guide.join()
@@ -51,7 +52,7 @@ class MovedStream(Attack):
 
     name = "third-party-move"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
             liar = scene.peer("127.0.5.5")
             liar.join()
@@ -84,7 +85,7 @@ class Liar(Attack):
     name = "liar"
     slow_seconds = 2
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
             calm = self.calm(scene, lab)
             peer = scene.peer()
@@ -92,7 +93,7 @@ class Liar(Attack):
             with scene.attack(row):
                 begin = time.monotonic()
 
-                def lie(_, entries, expected, missed):
+                def lie(_: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
                     passed = time.monotonic() - begin
                     # A queue that grows and drains, and a loss of one third, in turns of 1.5 s.
                     late = int(400_000 * (passed % 1.5)) if int(passed / 1.5) % 2 == 0 else 0
@@ -103,7 +104,7 @@ class Liar(Attack):
                     watcher.thread.join(lab.seconds(9, 4))
         row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
 
-    def calm(self, scene, lab):
+    def calm(self, scene: Scene, lab: Laboratory) -> int:
         time.sleep(1)
         return round(scene.viewer.named("stats")[-1]["fps"])
 
@@ -113,7 +114,7 @@ class SlowLiar(Liar):
 
     name = "liar-slow"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
             calm = self.calm(scene, lab)
             peer = scene.peer()
@@ -121,7 +122,7 @@ class SlowLiar(Liar):
             with scene.attack(row):
                 begin = time.monotonic()
 
-                def lie(watcher, entries, expected, missed):
+                def lie(watcher: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
                     if watcher.newest:
                         peer.say(watcher.media, wire.FEEDBACK, b"".join(
                             wire.missing(watcher.newest - back) for back in range(8)))
@@ -138,15 +139,15 @@ class RhythmicLiar(Liar):
     name = "liar-rhythm"
     pause = 0.8
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
             calm = self.calm(scene, lab)
             peer = scene.peer()
             peer.join()
             with scene.attack(row):
-                begin, said, old = time.monotonic(), [0], []
+                begin, said, old = time.monotonic(), [0.0], []
 
-                def lie(_, entries, expected, missed):
+                def lie(_: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
                     now = time.monotonic() - begin
                     if now - said[0] > self.pause and entries:
                         said[0] = now
@@ -165,7 +166,7 @@ class ReturningLiar(Liar):
 
     name = "liar-again"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
             calm, came = self.calm(scene, lab), 0
             with scene.attack(row):
@@ -176,7 +177,7 @@ class ReturningLiar(Liar):
                         came += 1
                         first = []
 
-                        def lie(_, entries, expected, missed):
+                        def lie(_: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
                             # Only the first frames are reported, so the bytes in flight seem to grow without end.
                             if len(first) < 4:
                                 first[:] = entries[:4]
@@ -193,7 +194,7 @@ class KeyframeStorm(Attack):
 
     name = "keyframe-storm"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene, scene.attack(row):
             before = scene.host.named("stats")[-1]["keyframes"]
             watchers = []

@@ -5,15 +5,16 @@ import struct
 import time
 
 from lab.attack import h264, room, wire
-from lab.attack.laboratory import Attack
-from lab.attack.peer import Refused
+from lab.attack.falsehost import Connection, FalseHost
+from lab.attack.laboratory import Attack, Laboratory, Row, Scene
+from lab.attack.peer import Peer, Refused
 from lab.attack.values import MOST_PROCESSOR, AttackOnViewer
 
 # Share of a core that a member may cost its host.
 MOST_MEMBER = 0.25
 
 
-def enter(peer, name="attacker", run=None):
+def enter(peer: Peer, name: str | bytes = "attacker", run: int | None = None) -> room.Author:
     """Joins, and greets the room as somebody who has nothing of it; returns the member's own log."""
     peer.join(name, features=room.FEATURE)
     message = peer.wait_for(room.GREETING)
@@ -28,7 +29,7 @@ def enter(peer, name="attacker", run=None):
 class Member(Attack):
     """Base of the attacks of an admitted viewer on the room; an honest viewer is in the room, too."""
 
-    def judge(self, scene, row, shown):
+    def judge(self, scene: Scene, row: Row, shown: object) -> None:
         """The honest viewer must have none of what the attacker mustn't write, and the host must have time left."""
         if scene.host.fate or scene.viewer.fate:
             return
@@ -40,7 +41,7 @@ class Member(Attack):
             row.came = "costs too much"
         row.words += f"; {row.host_processor:.0%} of a core at the host, {self.calm:.0%} before"
 
-    def rest(self, scene):
+    def rest(self, scene: Scene) -> None:
         """The host's share of a core before the attack."""
         begin, used = time.monotonic(), scene.host.processor()
         time.sleep(1)
@@ -53,7 +54,7 @@ class FloodOfNotes(Member):
     name = "room-notes-flood"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         written = connections = 0
         with lab.scene() as scene:
             self.rest(scene)
@@ -92,7 +93,7 @@ class OthersNames(Member):
     name = "room-others-names"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         refused = 0
         with lab.scene() as scene:
             self.rest(scene)
@@ -132,7 +133,7 @@ class Garbage(Member):
     name = "room-garbage"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         generator = random.Random(15)
         sent = connections = 0
         with lab.scene() as scene:
@@ -167,7 +168,7 @@ class NeverConfirms(Member):
 
     name = "room-never-confirms"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene:
             self.rest(scene)
             with scene.attack(row), scene.peer() as peer:
@@ -193,11 +194,11 @@ class FloodOfCaptions(AttackOnViewer):
     name = "room-captions-flood"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         frames = h264.small()
         sent = [0]
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.features = room.FEATURE
             host.greet(connection)
             host.admit(connection)
@@ -216,7 +217,7 @@ class FloodOfCaptions(AttackOnViewer):
                 host.show(number + 1, frames[number % len(frames)])
                 time.sleep(0.01)
 
-        viewer, host = self.against(lab, row, body, seconds=lab.seconds(15, 6))
+        _, host = self.against(lab, row, body, seconds=lab.seconds(15, 6))
         row.words = (row.words or "the viewer lives") + (
             f"; {sent[0]} captions in {host.connections} connections, {row.viewer_processor:.0%} of a core")
         if row.came == "nothing" and not lab.short and row.viewer_processor > 2 * MOST_PROCESSOR:
@@ -229,11 +230,11 @@ class ChangedEntries(AttackOnViewer):
     name = "room-changed-entries"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         frames = h264.small()
         author = lab.identity("author")
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.features = room.FEATURE
             host.greet(connection)
             host.admit(connection)

@@ -4,7 +4,8 @@ import struct
 import time
 
 from lab.attack import h264, wire
-from lab.attack.laboratory import Apart, Attack
+from lab.attack.falsehost import Connection, FalseHost
+from lab.attack.laboratory import Apart, Attack, Laboratory, Row, Scene
 from lab.attack.peer import Refused
 from lab.attack.values import MOST_PROCESSOR, AttackOnViewer
 
@@ -16,10 +17,10 @@ class Pings(AttackOnViewer):
     short = True
     count = 1_500_000
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         sent = [0]
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             batch = wire.framed(struct.pack(">BQ", wire.PING, 1)) * 5000
@@ -28,8 +29,8 @@ class Pings(AttackOnViewer):
                 sent[0] += 5000
             time.sleep(2)
 
-        viewer, host = self.against(lab, row, body, seconds=lab.seconds(20, 8),
-                                    until=lambda viewer: sent[0] >= self.count or viewer.peak > 1000)
+        _, host = self.against(lab, row, body, seconds=lab.seconds(20, 8),
+                               until=lambda viewer: sent[0] >= self.count or viewer.peak > 1000)
         row.words = (row.words or "the viewer lives") + f"; {sent[0]} pings in {host.connections} connections"
 
 
@@ -38,7 +39,7 @@ class UnreadAnswers(Attack):
 
     name = "pings-host"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             with Apart(self.flood, scene, lab.seconds(8, 4)) as flood:
                 sent = flood.result()
@@ -46,7 +47,7 @@ class UnreadAnswers(Attack):
         scene.memory_into(row)
 
     @staticmethod
-    def flood(scene, seconds):
+    def flood(scene: Scene, seconds: float) -> int:
         sent, end = 0, time.monotonic() + seconds
         batch = wire.framed(struct.pack(">BQ", wire.PING, 1)) * 2000
         while time.monotonic() < end and sent < 1_000_000:
@@ -68,7 +69,7 @@ class UnfinishedMessages(Attack):
     name = "unfinished-messages"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             with Apart(self.fill, scene, 30 if lab.short else 60) as attacker:
                 joined, sent = attacker.result()
@@ -77,7 +78,7 @@ class UnfinishedMessages(Attack):
         scene.memory_into(row)
 
     @staticmethod
-    def fill(scene, most):
+    def fill(scene: Scene, most: int) -> tuple[int, int]:
         peers, sent, end = [], 0, time.monotonic() + 15
         for _ in range(most):
             try:
@@ -106,11 +107,11 @@ class BigPicture(AttackOnViewer):
 
     name = "big-picture"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         pictures = h264.large()
         size = sum(len(picture.config) + len(picture.data) for picture in pictures)
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             for number, picture in enumerate(pictures):
@@ -132,10 +133,10 @@ class FillingFrames(AttackOnViewer):
 
     name = "unfinished-frames"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         sent = [0]
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             frame = 1
@@ -149,7 +150,7 @@ class FillingFrames(AttackOnViewer):
                 frame += 1
                 time.sleep(0.001)
 
-        viewer, _ = self.against(lab, row, body, seconds=lab.seconds(8, 4))
+        self.against(lab, row, body, seconds=lab.seconds(8, 4))
         row.words = row.words or f"the viewer lives, {row.viewer_processor:.0%} of a core; {sent[0]} datagrams"
         if row.came == "nothing" and row.viewer_processor > MOST_PROCESSOR:
             row.came = "costs too much"

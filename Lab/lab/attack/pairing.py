@@ -1,13 +1,14 @@
 """Attacks on pairing: being admitted, being remembered, or passing for somebody else."""
 
+import contextlib
 import json
 import os
 import time
 import unicodedata
 
 from lab.attack import places, wire
-from lab.attack.falsehost import FalseHost
-from lab.attack.laboratory import Apart, Attack
+from lab.attack.falsehost import Body, Connection, FalseHost
+from lab.attack.laboratory import Apart, Attack, Laboratory, Row, Scene
 from lab.attack.peer import Refused
 from lab.common.programs import Program, Terminal
 from lab.common.states import CODE
@@ -22,7 +23,7 @@ class CompareSearch(Attack):
     name = "compare-search"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         terminal = Terminal()
         try:
             with lab.scene(accept="ask", stderr=terminal.slave, stdin=terminal.slave) as scene, scene.attack(row):
@@ -53,7 +54,7 @@ class CompareSearch(Attack):
             row.words += f": a 50 % chance after {693_147 / (len(known) / seconds) / 60:.0f} minutes"
 
     @staticmethod
-    def agree(terminal, seconds):
+    def agree(terminal: Terminal, seconds: float) -> int:
         """Types y at every question whether to compare, like a person who expects a viewer; returns how often."""
         seen, agreed, end = len(terminal.text), 0, time.monotonic() + seconds
         while time.monotonic() < end:
@@ -66,7 +67,7 @@ class CompareSearch(Attack):
         return agreed
 
     @staticmethod
-    def search(scene, seconds):
+    def search(scene: Scene, seconds: float) -> tuple[int, list[int], str | None]:
         """Returns the number of tries, how many digits each try with known digits had, and why the last one ended."""
         tries, known, refusal = 0, [], None
         end = time.monotonic() + seconds
@@ -102,7 +103,7 @@ class CompareInsteadOfCode(Attack):
     short = True
     judges_pictures = False
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         seen = []
         state = lab.state()
         with FalseHost(lab.identity("false-host"), compare_as_host(seen), methods=wire.BY_COMPARING) as host, \
@@ -118,9 +119,9 @@ class CompareInsteadOfCode(Attack):
             row.came = "in"
 
 
-def compare_as_host(seen, name=None):
+def compare_as_host(seen: list[int], name: str | None = None) -> Body:
     """A false host's body: completes a comparison in whichever order the viewer accepts."""
-    def body(host, connection):
+    def body(host: FalseHost, connection: Connection) -> None:
         if name:
             host.name = name
         host.greet(connection)
@@ -139,7 +140,7 @@ def compare_as_host(seen, name=None):
     return body
 
 
-def last_line(text):
+def last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:120] if lines else ""
 
@@ -150,7 +151,7 @@ class NameThief(Attack):
     name = "name-thief"
     judges_pictures = False
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         seen = []
         # It knows a host “desk” already, by another key.
         state = lab.state("viewer")
@@ -188,10 +189,10 @@ class FakeQuestion(Attack):
     short = True
     judges_pictures = False
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         found = []
         # A host for each: while a question is open, no other one is shown.
-        for index, (title, name) in enumerate(NAMES.items()):
+        for title, name in NAMES.items():
             terminal = Terminal()
             try:
                 with lab.scene(accept="ask", viewer=False, stderr=terminal.slave, stdin=terminal.slave) as scene, \
@@ -210,7 +211,7 @@ class FakeQuestion(Attack):
             row.came = "in"
 
 
-def is_fooled(text):
+def is_fooled(text: str) -> object:
     """Whether a name reached the terminal with more than 32 columns or with invisible characters."""
     # The program rings once for a request.
     plain = text.replace("\a", "", 1)
@@ -226,7 +227,7 @@ class TypedAhead(Attack):
 
     name = "typed-ahead"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         terminal = Terminal()
         try:
             with lab.scene(accept="ask", viewer=False, stderr=terminal.slave, stdin=terminal.slave) as scene, \
@@ -240,10 +241,8 @@ class TypedAhead(Attack):
                     time.sleep(1.5)
                     terminal.type("y\ny\ny\n")
                     got_in = None
-                    try:
+                    with contextlib.suppress(Refused):
                         got_in = peer.wait_for(wire.PAIRED, timeout=3)
-                    except Refused:
-                        pass
                     honest_in = honest.wait_for("first-frame", 3)
         finally:
             terminal.close()
@@ -261,7 +260,7 @@ class Revocation(Attack):
     name = "revocation"
     judges_pictures = False
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene(accept="none") as scene, scene.attack(row):
             store = scene.host_state / "beamroom" / "devices.json"
             empty = store.with_name("devices.new")

@@ -1,5 +1,8 @@
 """The attacker's viewer: it connects, is admitted or not, and breaks the rules of the protocol."""
 
+from __future__ import annotations
+
+import functools
 import os
 import select
 import socket
@@ -7,26 +10,30 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable
+from typing import Any, Self
 
 from lab.attack import wire
+from lab.attack.wire import Identity, Part
+
+# What a viewer reports: arrivals, parts expected and missed, and its clock in µs; None: it reports nothing.
+Report = tuple[list[wire.Arrival], int, int, int]
+Lie = Callable[["Watcher", list[wire.Arrival], int, int], Report | None]
 
 
-def client_context(identity, protocol="beamroom/2", cache={}):
+@functools.cache
+def client_context(identity: Identity, protocol: str = "beamroom/2") -> ssl.SSLContext:
     """Created once for each identity: reading the two files takes longer than a handshake."""
-    key = (identity.key_file if identity else None, protocol)
-    if key not in cache:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.set_alpn_protocols([protocol])
-        if identity:
-            context.load_cert_chain(identity.certificate_file, identity.key_file)
-        cache[key] = context
-    return cache[key]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols([protocol])
+    context.load_cert_chain(identity.certificate_file, identity.key_file)
+    return context
 
 
-def connect(address, port, source=None, timeout=5):
+def connect(address: str, port: int, source: str | None = None, timeout: float = 5) -> socket.socket:
     """A TCP connection, from `source` if that is given."""
     connection = socket.create_connection((address, port), timeout, (source, 0) if source else None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -40,7 +47,8 @@ class Refused(Exception):
 class Peer:
     """One control connection, for one thread at a time; datagrams may be sent by several."""
 
-    def __init__(self, address, port, identity, source=None, timeout=5, protocol="beamroom/2"):
+    def __init__(self, address: str, port: int, identity: Identity, source: str | None = None, timeout: float = 5,
+                 protocol: str = "beamroom/2") -> None:
         self.address, self.source, self.identity = address, source, identity
         self.buffer = b""
         raw = connect(address, port, source, timeout)
@@ -50,26 +58,26 @@ class Peer:
             raw.close()
             raise Refused(f"no TLS: {error}") from error
         self.host_device = wire.device_key(self.socket.getpeercert(True))
-        self.session = None
-        self.welcome = None
+        self.session: Any = None
+        self.welcome: Any = None
         self.counting = threading.Lock()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         self.socket.close()
 
-    def send(self, message):
+    def send(self, message: bytes) -> None:
         try:
             self.socket.sendall(wire.framed(message))
         except (OSError, ssl.SSLError) as error:
             raise Refused(f"{error}") from error
 
-    def read(self, timeout=5):
+    def read(self, timeout: float = 5) -> bytes | None:
         """The next message; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
@@ -92,7 +100,7 @@ class Peer:
                 raise Refused("the connection was closed")
             self.buffer += more
 
-    def wait_for(self, *kinds, timeout=5):
+    def wait_for(self, *kinds: int, timeout: float = 5) -> bytes | None:
         """The next message of one of these kinds; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
@@ -102,7 +110,7 @@ class Peer:
             if message[0] == wire.REFUSED:
                 raise Refused(message[5:].decode(errors="replace"))
 
-    def greet(self, name="attacker", instance=None, features=0):
+    def greet(self, name: str | bytes = "attacker", instance: int | None = None, features: int = 0) -> wire.Welcome:
         self.name = name if isinstance(name, bytes) else name.encode()
         instance = int.from_bytes(os.urandom(8), "big") if instance is None else instance
         self.send(wire.hello(name, instance, features))
@@ -112,7 +120,8 @@ class Peer:
         self.welcome = wire.Welcome.read(message)
         return self.welcome
 
-    def join(self, name="attacker", instance=None, features=0, timeout=5):
+    def join(self, name: str | bytes = "attacker", instance: int | None = None, features: int = 0,
+             timeout: float = 5) -> wire.Session:
         """Greets and joins a host that admits everybody."""
         self.greet(name, instance, features)
         self.send(bytes([wire.JOIN]))
@@ -124,7 +133,7 @@ class Peer:
 
     # --- Datagrams
 
-    def open_media(self, source=None):
+    def open_media(self, source: str | None = None) -> socket.socket:
         """A socket for datagrams, on the same address unless another one is given."""
         family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
         media = socket.socket(family, socket.SOCK_DGRAM)
@@ -133,20 +142,20 @@ class Peer:
         self.counter = getattr(self, "counter", 0)
         return media
 
-    def datagram(self, kind, plaintext):
+    def datagram(self, kind: int, plaintext: bytes) -> bytes:
         """The next sealed datagram of this viewer."""
         with self.counting:
             self.counter += 1
             number = self.counter - 1
         return self.session.viewer_key.seal(kind, number, plaintext)
 
-    def say(self, media, kind, plaintext):
+    def say(self, media: socket.socket, kind: int, plaintext: bytes) -> None:
         media.sendto(self.datagram(kind, plaintext), (self.address, self.session.media_port))
 
-    def say_hello(self, media, token=b""):
+    def say_hello(self, media: socket.socket, token: bytes = b"") -> None:
         self.say(media, wire.HELLO_DATAGRAM, struct.pack(">Q", clock()) + token)
 
-    def come_in(self, media):
+    def come_in(self, media: socket.socket) -> None:
         """Sends a hello, and answers the host's challenge if there is one."""
         self.say_hello(media)
         if select.select([media], [], [], 0.1)[0]:
@@ -155,7 +164,7 @@ class Peer:
                 self.say_hello(media, token)
 
 
-def clock():
+def clock() -> int:
     """This side's monotonic clock in µs."""
     return time.monotonic_ns() // 1000
 
@@ -167,34 +176,36 @@ class Watcher:
     `report_from` is the socket that sends reports, if not the one that receives pictures.
     """
 
-    def __init__(self, peer, media=None, lie=None, on_part=None, report_from=None, hellos=True):
+    def __init__(self, peer: Peer, media: socket.socket | None = None, lie: Lie | None = None,
+                 on_part: Callable[[Watcher, Part], None] | None = None,
+                 report_from: socket.socket | None = None, hellos: bool = True) -> None:
         self.peer = peer
         self.media = media or peer.open_media()
         self.report_from = report_from or self.media
         self.lie, self.on_part, self.hellos = lie, on_part, hellos
         self.bytes = self.datagrams = 0
-        self.frames = {}
-        self.newest = None
+        self.frames: dict[int, tuple[int, int, int, int]] = {}
+        self.newest: int | None = None
         self.expected = self.missed = 0
         self.keys = {peer.session.media_key.number: peer.session.media_key}
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
-        self.trouble = None
+        self.trouble: Exception | None = None
         # The token of the host's last challenge; it proves that this address receives datagrams.
-        self.token, self.token_until = b"", 0
+        self.token, self.token_until = b"", 0.0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.thread.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.is_over.set()
         self.thread.join(10)
         self.media.close()
 
-    def _run(self):
+    def _run(self) -> None:
         try:
-            next_hello = next_report = next_ping = 0
+            next_hello = next_report = next_ping = 0.0
             while not self.is_over.is_set():
                 now = time.monotonic()
                 if self.hellos and now >= next_hello:
@@ -212,7 +223,7 @@ class Watcher:
         except (Refused, OSError) as error:
             self.trouble = error
 
-    def _control(self):
+    def _control(self) -> None:
         """Takes new media keys and confirms them: without that the host waits for a second."""
         while self.peer.socket.pending() or select.select([self.peer.socket], [], [], 0)[0]:
             message = self.peer.read(0.2)
@@ -223,7 +234,7 @@ class Watcher:
                 self.keys[key.number] = key
                 self.peer.send(struct.pack(">BH", wire.MEDIA_KEY_READY, key.number))
 
-    def _take(self):
+    def _take(self) -> None:
         self.media.setblocking(False)
         for _ in range(200):
             try:
@@ -247,7 +258,7 @@ class Watcher:
             if self.on_part:
                 self.on_part(self, part)
 
-    def _count(self, part):
+    def _count(self, part: Part) -> None:
         now = clock()
         received, highest, first, _ = self.frames.get(part.frame, (0, 0, now, now))
         if received == 0:
@@ -256,7 +267,7 @@ class Watcher:
         while len(self.frames) > 12:
             self.frames.pop(next(iter(self.frames)))
 
-    def report(self):
+    def report(self) -> None:
         now = clock()
         entries = [(frame, received, highest, now - first, now - last)
                    for frame, (received, highest, first, last) in self.frames.items()]

@@ -1,12 +1,13 @@
 """Attacks on places: the attacker takes connections, questions and sessions until nobody else gets one."""
 
 import collections
+import contextlib
 import os
 import time
 
 from lab.attack import wire
-from lab.attack.laboratory import Apart, Attack, NotPlayed
-from lab.attack.peer import Refused, connect
+from lab.attack.laboratory import Apart, Attack, Laboratory, NotPlayed, Row, Scene
+from lab.attack.peer import Peer, Refused, connect
 from lab.common.programs import Terminal
 from lab.common.states import CODE
 
@@ -16,7 +17,7 @@ MOST_WAITING = 3
 MOST_QUESTION_WAIT = 6
 
 
-def first_picture(lab, scene, row, *words, known=True, patience=20):
+def first_picture(lab: Laboratory, scene: Scene, row: Row, *words: str, known: bool = True, patience: float = 20) -> str:
     """The time to another honest viewer's first picture, in words; sets the row's result if it is too long."""
     begin = time.monotonic()
     viewer = lab.watch(lab.state("viewer" if known else None), scene.port, *words, address=scene.address)
@@ -37,13 +38,13 @@ class IdleConnections(Attack):
     name = "idle-connections"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene:
             with scene.attack(row):
                 held = self.hold(scene)
                 row.words = f"{held} were open; {first_picture(lab, scene, row, patience=lab.seconds(20, 8))}"
 
-    def hold(self, scene):
+    def hold(self, scene: Scene) -> int:
         held, end = 0, time.monotonic() + 10
         for index in range(80):
             if time.monotonic() > end:
@@ -55,7 +56,7 @@ class IdleConnections(Attack):
                 continue
         return held
 
-    def source(self, index):
+    def source(self, index: int) -> str:
         return f"127.0.{10 + index % 5}.1"
 
 
@@ -65,7 +66,7 @@ class IdleConnections6(IdleConnections):
     name = "idle-connections-ipv6"
     short = False
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         if not lab.has_own_network:
             raise NotPlayed("needs a network of its own, as root makes one")
         with lab.scene(bind="fd77:1::1") as scene:
@@ -73,7 +74,7 @@ class IdleConnections6(IdleConnections):
                 held = self.hold(scene)
                 row.words = f"{held} were open; {first_picture(lab, scene, row, patience=lab.seconds(20, 8))}"
 
-    def source(self, index):
+    def source(self, index: int) -> str:
         return f"fd77:2::{index % 64 + 1:x}"
 
 
@@ -83,7 +84,7 @@ class ConnectFlood(Attack):
     name = "connect-flood-300"
     rate = 300
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             with Apart(self.flood, scene.port, self.rate, lab.seconds(40, 12)) as attacker:
                 time.sleep(2)
@@ -95,16 +96,14 @@ class ConnectFlood(Attack):
                 attacker.end()
 
     @staticmethod
-    def flood(port, rate, seconds):
+    def flood(port: int, rate: float, seconds: float) -> int:
         begin = time.monotonic()
         count = 0
         # Kept open for a second and a half at this end: a host must not wait until the other side has closed.
         held = collections.deque()
         while time.monotonic() < begin + seconds:
-            try:
+            with contextlib.suppress(OSError):
                 held.append(connect("127.0.0.1", port, "127.0.20.1", 1))
-            except OSError:
-                pass
             if len(held) > min(800, 1.5 * rate):
                 held.popleft().close()
             count += 1
@@ -124,7 +123,7 @@ class Questions(Attack):
 
     name = "questions"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         terminal = Terminal()
         try:
             # No honest viewer watches: only the host and its terminal matter.
@@ -145,7 +144,7 @@ class Questions(Attack):
             terminal.close()
 
 
-def ask(peer, name="asker"):
+def ask(peer: Peer, name: str | bytes = "asker") -> bool:
     """Takes a comparison as far as possible without the person; True if the host continued."""
     try:
         welcome = peer.greet(name)
@@ -169,7 +168,7 @@ class Instances(Attack):
 
     name = "instances"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             joined = 0
             for _ in range(63):
@@ -186,7 +185,7 @@ class Version1Viewers(Attack):
 
     name = "version-1-viewers"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         sockets = []
         with lab.scene("--allow-unencrypted") as scene, scene.attack(row):
             accepted = 0
@@ -210,7 +209,7 @@ class Descriptors(Attack):
 
     name = "descriptors"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene(descriptors=64) as scene:
             calm = scene.host.processor()
             time.sleep(1)
@@ -238,7 +237,7 @@ class HalfOpenTLS(Attack):
 
     name = "slow-tls"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             sockets = []
             for index in range(100):
@@ -265,7 +264,7 @@ class SilentConnections(Attack):
 
     name = "silent-connections"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             sockets = []
             for index in range(100):
@@ -283,7 +282,7 @@ class KnownCodeComes(Attack):
 
     name = "idle-connections-code"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--code", CODE) as scene, scene.attack(row):
             held = IdleConnections().hold(scene)
             row.words = f"{held} were open; " + first_picture(lab, scene, row, "--code", CODE, known=False)

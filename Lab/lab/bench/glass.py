@@ -4,6 +4,8 @@ import argparse
 import os
 import statistics
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from lab.bench import glasstable, systems
 from lab.common import build, isolation, pairs, records
@@ -14,7 +16,7 @@ from lab.common.trouble import say
 CONTENTS = ("still", "scroll", "video")
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/bench glass")
     parser.add_argument("--only", default="beamroom,gst,x0vnc,mpv", metavar="NAMES",
                         help="which of " + ", ".join(systems.NAMES) + " (beamroom,gst,x0vnc,mpv)")
@@ -42,7 +44,7 @@ def parse(arguments):
     return options
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int | None:
     options = parse(arguments)
     if options.inside:
         return inside(options)
@@ -57,7 +59,7 @@ def run(arguments):
 # --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
-def measure(options, size, rate, names):
+def measure(options: argparse.Namespace, size: int, rate: int, names: Sequence[str]) -> dict[str, Any]:
     """Measures all systems at one size and rate; the figures of each are a list with one value for each repetition."""
     # Imported late: it needs python3-pil, which may have been installed just now.
     from lab.common import content
@@ -66,7 +68,7 @@ def measure(options, size, rate, names):
     with TwoScreens(size, rate) as place:
         screens = place.screens
         content.write(place.directory, screens.width, screens.height)
-        made = {name: systems.make(name, os.environ.get("BEAMROOM"), place.directory) for name in names}
+        made = {name: systems.make(name, os.environ.get("BEAMROOM", ""), place.directory) for name in names}
         for name, system in made.items():
             system.prepare(place)
             found[name]["version"] = system.version()
@@ -87,7 +89,7 @@ def measure(options, size, rate, names):
             "systems": found}
 
 
-def measured(place, system, content, seconds, rest):
+def measured(place: TwoScreens, system: systems.System, content: str, seconds: float, rest: float) -> dict[str, Any] | None:
     """One run of a system: latency, frames, quality and resources. None if it ended by itself."""
     with place.sharing(system, 1, 1) as (share, watch):
         screens = place.screens.pids
@@ -100,7 +102,7 @@ def measured(place, system, content, seconds, rest):
     return figures
 
 
-def time_start(place, system):
+def time_start(place: TwoScreens, system: systems.System) -> Any:
     """Milliseconds from the viewer's start until its picture is right; None if it never was."""
     port = place.next_port()
     with place.running(system.share(place.screens, port), "share"):
@@ -108,16 +110,17 @@ def time_start(place, system):
         return place.probed("still", "--spawn", system.watch(place.screens, port), seconds=15)["start"]
 
 
-def report(place, name, shown, repetition, figures):
+def report(place: TwoScreens, name: str, shown: str, repetition: int, figures: dict[str, Any] | None) -> None:
     if figures is None:
-        return say(f"{name}, {shown}, {repetition + 1}: ended by itself. Last words:\n{place.last_words()}")
+        say(f"{name}, {shown}, {repetition + 1}: ended by itself. Last words:\n{place.last_words()}")
+        return
     change = figures["change"]
     say(f"{name}, {shown}, {repetition + 1}: " + (
         f"{change['median']:.1f} ms, p95 {change['p95']:.1f} ms" if change["median"] is not None
         else "no change was seen"))
 
 
-def add(kept, figures):
+def add(kept: dict[str, list], figures: dict[str, Any] | None) -> None:
     """Appends one run's figures to the lists of earlier runs; missing figures are None."""
     figures = figures or {}
     cpu, memory, rest = figures.get("cpu"), figures.get("memory"), figures.get("rest")
@@ -140,7 +143,7 @@ def add(kept, figures):
         kept.setdefault("stages", []).append(figures["stages"])
 
 
-def compare_captions(options):
+def compare_captions(options: argparse.Namespace) -> None:
     """Prints the latency without and with captions, the ratio of each pair, and whether the difference is noise."""
     found = measure(options, options.size, options.rate, ["beamroom", "captions"])["systems"]
     print(f"{records.describe(records.machine())}, load {os.getloadavg()[0]:.1f}; commit {records.commit()}")
@@ -165,10 +168,11 @@ def compare_captions(options):
             print(f"  {stage}: {number(without, 2)} ms without, {number(captioned, 2)} ms with")
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> None:
     isolation.enter()
     if options.captions:
-        return compare_captions(options)
+        compare_captions(options)
+        return
     tables = {f"{options.size}p{options.rate}": measure(options, options.size, options.rate, options.only)}
     if "beamroom" in options.only and not options.no_4k and options.size != 2160:
         tables["2160p30"] = measure(options, 2160, 30, ["beamroom"])

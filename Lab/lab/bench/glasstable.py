@@ -1,5 +1,7 @@
 """The glass-to-glass table, and whether each aim is reached."""
 
+from typing import Any
+
 from lab.bench import systems
 from lab.common import records, tables
 from lab.common.numbers import median, number
@@ -23,19 +25,19 @@ STAGES = {
 }
 
 
-def figure(table, system, content, name):
+def figure(table: dict[str, Any], system: str, content: str, name: str) -> Any:
     """The median over the repetitions; None if it wasn't measured."""
     found = table["systems"].get(system, {})
     values = found.get("start") if content == "start" else found.get(content, {}).get(name)
     return median(values or [])
 
 
-def pair(first, second, digits=0):
+def pair(first: float | None, second: float | None, digits: int = 0) -> str:
     return f"{number(first, digits)} / {number(second, digits)}"
 
 
-def still_row(table, system):
-    def get(name):
+def still_row(table: dict[str, Any], system: str) -> list[str]:
+    def get(name: str) -> float | None:
         return figure(table, system, "still", name)
 
     return [TITLES[system], number(get("median")), number(get("p95")), number(get("rest_cpu")),
@@ -43,8 +45,8 @@ def still_row(table, system):
             pair(get("memory_host"), get("memory_viewer"))]
 
 
-def moving_row(table, system, content):
-    def get(name):
+def moving_row(table: dict[str, Any], system: str, content: str) -> list[str]:
+    def get(name: str) -> float | None:
         return figure(table, system, content, name)
 
     return [TITLES[system], number(get("median")), number(get("p95")), number(get("fps")),
@@ -52,7 +54,7 @@ def moving_row(table, system, content):
             number(get("mbit"), 2 if (get("mbit") or 9) < 1 else 1), pair(get("memory_host"), get("memory_viewer"))]
 
 
-def show_table(name, table):
+def show_table(name: str, table: dict[str, Any]) -> None:
     print(f"{table['width']}x{table['height']} at {table['rate']}, {table['bit_rate'] // 1000} Mbit/s for H.264")
     for content, heading in HEADINGS.items():
         shown = [system for system, found in table["systems"].items() if content in found]
@@ -70,12 +72,12 @@ def show_table(name, table):
     print()
 
 
-def targets(table):
+def targets(table: dict[str, Any]) -> list[tuple[str, Any, Any, bool]]:
     """The aims, each as (words, figure, limit, whether more is better); the limit is None without the peer's figure."""
-    def own(content, name):
+    def own(content: str, name: str) -> float | None:
         return figure(table, "beamroom", content, name)
 
-    def times(factor, peer, content, name):
+    def times(factor: float, peer: str, content: str, name: str) -> Any:
         value = figure(table, peer, content, name)
         return value and factor * value
 
@@ -103,13 +105,13 @@ def targets(table):
             (f"{content}: CPU %, 0.75 x GStreamer's", own(content, "cpu"), times(0.75, "gst", content, "cpu"), False),
             (f"{content}: dB moving, the best H.264 peer's", own(content, "psnr"), best, True),
         ]
-    for content, heading in HEADINGS.items():
+    for content in HEADINGS:
         if own(content, "luma_rested") is not None:
             aims.append((f"{content}: luma dB after 2 s", own(content, "luma_rested"), 46, True))
     return aims
 
 
-def show_targets(table):
+def show_targets(table: dict[str, Any]) -> None:
     rows = [[words, number(value), ("≥ " if more else "≤ ") + number(limit), tables.met(value, limit, more)]
             for words, value, limit, more in targets(table)]
     if rows:
@@ -117,7 +119,7 @@ def show_targets(table):
         print()
 
 
-def stage_rows(table):
+def stage_rows(table: dict[str, Any]) -> list[list[str]]:
     """BeamRoom's own times by stage: medians in ms for each content, in a frame's order."""
     found = {content: table["systems"].get("beamroom", {}).get(content, {}).get("stages", []) for content in HEADINGS}
     names = {name for runs in found.values() for run in runs for name in run if name.startswith("viewer.")}
@@ -126,14 +128,14 @@ def stage_rows(table):
         for name in [*STAGES, *sorted(names - set(STAGES))] if name in names]
 
 
-def show_stages(table):
+def show_stages(table: dict[str, Any]) -> None:
     rows = stage_rows(table)
     if rows:
         print(tables.text(rows, ["BeamRoom's stages, median ms", *HEADINGS]))
         print()
 
 
-def show(entry):
+def show(entry: dict[str, Any]) -> None:
     print(f"{entry['date']}, commit {entry['commit']}, {records.describe(entry['machine'])}")
     print(f"Medians of {entry['reps']} runs of {entry['seconds']:g} s each.\n")
     for name, table in entry["tables"].items():

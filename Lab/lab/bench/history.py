@@ -114,11 +114,12 @@ def sound_figures(entry: Entry) -> Figures:
         yield f"{words}, {server}", line.value, form(line.digits, line.unit)
 
 
-def show(kind, figures, count, pattern):
+def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: str) -> None:
     entries = records.read(kind)
     if not entries:
         script = "Scripts/netlab" if kind == "netlab" else f"Scripts/bench {kind}"
-        return say(f"There is no history of {kind} yet: {script} begins it.")
+        say(f"There is no history of {kind} yet: {script} begins it.")
+        return
     newest = entries[-1]
     # Figures of different machines can't be compared.
     same = [entry for entry in entries if records.is_same(entry["machine"], newest["machine"])][-count:]

@@ -3,6 +3,7 @@
 import argparse
 import json
 import subprocess
+from typing import Any
 
 from lab.common import build, records, tables
 from lab.common.numbers import number
@@ -10,14 +11,14 @@ from lab.common.numbers import number
 UNITS = ((1e6, "ms"), (1e3, "µs"), (1, "ns"))
 
 
-def time(nanoseconds):
+def time(nanoseconds: float) -> str:
     for factor, unit in UNITS:
         if nanoseconds >= factor:
             return f"{nanoseconds / factor:.3g} {unit}"
     return "0 ns"
 
 
-def per_datagram(benchmarks):
+def per_datagram(benchmarks: list[dict[str, Any]]) -> dict[str, Any]:
     """Allocations for each further datagram of a frame, from pairs of benchmarks with different frame lengths."""
     slopes = {}
     for short in benchmarks:
@@ -31,7 +32,7 @@ def per_datagram(benchmarks):
     return slopes
 
 
-def show(entry):
+def show(entry: dict[str, Any]) -> None:
     rows = [[one["name"], time(one["time"]), time(one["p95"]),
              number(one["datagrams"] or None, 0), number(one["allocations"], 2)]
             for one in entry["benchmarks"]]
@@ -41,7 +42,7 @@ def show(entry):
         print(f"{name}: {round(slope, 2):g} allocations for each further datagram of a frame")
 
 
-def run(arguments):
+def run(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="Scripts/bench micro")
     parser.add_argument("--filter", metavar="REGEX", help="only benchmarks whose names match")
     parser.add_argument("--seconds", type=float, default=1, help="measured for each, at least (1)")

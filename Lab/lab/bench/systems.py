@@ -10,7 +10,9 @@ import shlex
 import subprocess
 import threading
 import time
+from typing import Any
 
+from lab.common.screens import Screens, TwoScreens
 from lab.common.trouble import Trouble
 
 
@@ -18,24 +20,24 @@ class System:
     """One way to share a screen. `share` and `watch` return shell commands, which are run in that order."""
 
     #: The system's name, and the Debian package whose version is recorded.
-    title = package = None
+    title = package = ""
     #: Encodes H.264 at a given bit rate.
     is_h264 = True
 
-    def share(self, screens, port):
+    def share(self, screens: Screens, port: int) -> str:
         raise NotImplementedError
 
-    def watch(self, screens, port):
+    def watch(self, screens: Screens, port: int) -> str:
         raise NotImplementedError
 
-    def prepare(self, place):
+    def prepare(self, place: TwoScreens) -> None:
         """Called once, before the first run."""
 
-    def stages(self):
+    def stages(self) -> dict[str, Any]:
         """The system's own times, by stage."""
         return {}
 
-    def version(self):
+    def version(self) -> str:
         query = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", self.package], capture_output=True, text=True)
         return query.stdout if query.returncode == 0 else "unknown"
 
@@ -45,27 +47,27 @@ class BeamRoom(System):
 
     title = "BeamRoom"
 
-    def __init__(self, program, directory):
+    def __init__(self, program: str, directory: pathlib.Path) -> None:
         self.program = program
         self.directory = pathlib.Path(directory)
 
-    def _command(self, end, *words):
+    def _command(self, end: str, *words: object) -> str:
         state = self.directory / f"{end}-state"
         state.mkdir(exist_ok=True)
         quoted = " ".join(shlex.quote(str(word)) for word in (self.program, *words))
         return f"XDG_STATE_HOME={shlex.quote(str(state))} exec {quoted}"
 
-    def share(self, screens, port, *more):
+    def share(self, screens: Screens, port: int, *more: object) -> str:
         return self._command(
             "host", "share", "--display", screens.host, "--no-cursor", "--max-fps", screens.rate, "-b",
             f"{screens.bit_rate}k", "--bind", screens.host_address, "--port", port, "--media-port", port + 1,
             "--no-discovery", "--json", *(more or ["--trusted-only"])) + f" >{self.directory}/host.json"
 
-    def watch(self, screens, port, *more):
+    def watch(self, screens: Screens, port: int, *more: object) -> str:
         command = self._command("viewer", "watch", f"{screens.host_address}:{port}", "--fullscreen", "--json", *more)
         return f"DISPLAY={screens.viewer} {command} >{self.directory}/viewer.json"
 
-    def prepare(self, place):
+    def prepare(self, place: TwoScreens) -> None:
         # Pairs the viewer by the code; afterwards the host admits only paired viewers.
         port = place.next_port()
         code = ("--code", f"{secrets.randbelow(10 ** 6):06}")
@@ -74,7 +76,7 @@ class BeamRoom(System):
             with place.running(self.watch(place.screens, port, *code), "watch"):
                 place.wait_for("the first picture", lambda: self.events("viewer", "first-frame"))
 
-    def events(self, end, name):
+    def events(self, end: str, name: str) -> list[dict[str, Any]]:
         try:
             lines = (self.directory / f"{end}.json").read_text().splitlines()
         except FileNotFoundError:
@@ -82,7 +84,7 @@ class BeamRoom(System):
         events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
         return [event for event in events if event.get("event") == name]
 
-    def stages(self):
+    def stages(self) -> dict[str, Any]:
         found = {}
         for end in ("host", "viewer"):
             for summary in self.events(end, "summary")[-1:]:
@@ -90,7 +92,7 @@ class BeamRoom(System):
                     found[f"{end}.{stage}"] = {key: round(figures[key], 2) for key in ("median", "p95")}
         return found
 
-    def version(self):
+    def version(self) -> str:
         return "this commit"
 
 
@@ -100,25 +102,25 @@ class CaptionedBeamRoom(BeamRoom):
     title = "BeamRoom with captions"
     words = "Today we read the first chapter, and then we talk about what we have understood of it.".split()
 
-    def share(self, screens, port, *more):
+    def share(self, screens: Screens, port: int, *more: object) -> str:
         return super().share(screens, port, "--trusted-only", "--captions", self._pipe, *more)
 
-    def prepare(self, place):
+    def prepare(self, place: TwoScreens) -> None:
         os.mkfifo(self._pipe)
         # Open for reading, too, so that opening doesn't wait for a host.
         pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)
         threading.Thread(target=self._write, args=[pipe], daemon=True).start()
 
-    def stages(self):
+    def stages(self) -> dict[str, Any]:
         if not self.events("viewer", "caption"):
             raise Trouble("The captions didn't arrive.")
         return super().stages()
 
     @property
-    def _pipe(self):
+    def _pipe(self) -> pathlib.Path:
         return self.directory / "captions"
 
-    def _write(self, pipe):
+    def _write(self, pipe: int) -> None:
         for number in itertools.count(1):
             time.sleep(0.2)
             step = (number - 1) % 5 + 1
@@ -133,14 +135,14 @@ class GStreamer(System):
     title = "GStreamer"
     package = "gstreamer1.0-tools"
 
-    def share(self, screens, port):
+    def share(self, screens: Screens, port: int) -> str:
         return (f"exec gst-launch-1.0 -q ximagesrc display-name={screens.host} use-damage=0 show-pointer=false "
                 f"! video/x-raw,framerate={screens.rate}/1 ! videoconvert ! video/x-raw,format=I420 "
                 f"! x264enc tune=zerolatency speed-preset=ultrafast bitrate={screens.bit_rate} vbv-buf-capacity=100 "
                 f"key-int-max={screens.rate} ! rtph264pay config-interval=-1 aggregate-mode=zero-latency "
                 f"! udpsink host={screens.viewer_address} port={port} sync=false")
 
-    def watch(self, screens, port):
+    def watch(self, screens: Screens, port: int) -> str:
         return (f"DISPLAY={screens.viewer} exec gst-launch-1.0 -q udpsrc port={port} "
                 'caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96" '
                 "! rtph264depay ! avdec_h264 ! videoconvert ! ximagesink sync=false")
@@ -151,7 +153,7 @@ class FFmpeg(System):
 
     package = "ffmpeg"
 
-    def share(self, screens, port):
+    def share(self, screens: Screens, port: int) -> str:
         return (f"exec ffmpeg -nostdin -loglevel error -f x11grab -framerate {screens.rate} "
                 f"-video_size {screens.width}x{screens.height} -draw_mouse 0 -i {screens.host} -c:v libx264 "
                 f"-preset ultrafast -tune zerolatency -pix_fmt yuv420p -b:v {screens.bit_rate}k "
@@ -163,7 +165,7 @@ class MPV(FFmpeg):
     title = "ffmpeg to mpv"
     package = "mpv"
 
-    def watch(self, screens, port):
+    def watch(self, screens: Screens, port: int) -> str:
         return (f"DISPLAY={screens.viewer} exec mpv --no-config --really-quiet --profile=low-latency --untimed "
                 "--no-cache --no-audio --vo=x11 --demuxer-lavf-probesize=32 --demuxer-lavf-analyzeduration=0 --no-osc "
                 f"--no-input-terminal --no-border --geometry={screens.width}x{screens.height}+0+0 "
@@ -173,7 +175,7 @@ class MPV(FFmpeg):
 class FFplay(FFmpeg):
     title = "ffmpeg to ffplay"
 
-    def watch(self, screens, port):
+    def watch(self, screens: Screens, port: int) -> str:
         return (f"DISPLAY={screens.viewer} SDL_AUDIODRIVER=dummy exec ffplay -loglevel error -fflags nobuffer "
                 "-flags low_delay -framedrop -probesize 32 -analyzeduration 0 -sync ext -an -noborder -left 0 -top 0 "
                 f'-x {screens.width} -y {screens.height} "udp://{screens.viewer_address}:{port}"')
@@ -184,11 +186,11 @@ class TigerVNC(System):
     package = "tigervnc-scraping-server"
     is_h264 = False
 
-    def share(self, screens, port):
+    def share(self, screens: Screens, port: int) -> str:
         return (f"exec X0tigervnc -display {screens.host} -rfbport {port} -localhost=1 -SecurityTypes None "
                 f"-PollingCycle 5 -MaxProcessorUsage 100 -FrameRate {screens.rate}")
 
-    def watch(self, screens, port):
+    def watch(self, screens: Screens, port: int) -> str:
         return (f"DISPLAY={screens.viewer} exec xtigervncviewer -FullScreen=1 -RemoteResize=0 -SecurityTypes None "
                 f"-AlertOnFatalError=0 {screens.host_address}::{port}")
 
@@ -197,6 +199,6 @@ PEERS = {"gst": GStreamer, "x0vnc": TigerVNC, "mpv": MPV, "ffplay": FFplay}
 NAMES = ["beamroom", *PEERS]
 
 
-def make(name, program, directory):
+def make(name: str, program: str, directory: pathlib.Path) -> System:
     rooms = {"beamroom": BeamRoom, "captions": CaptionedBeamRoom}
     return rooms[name](program, directory) if name in rooms else PEERS[name]()

@@ -1,9 +1,12 @@
 """Scripts/bench wall: several hosts in one window of `beamroom watch A B C …`, with real processes."""
 
 import argparse
+import contextlib
 import math
+import pathlib
 import statistics
 import time
+from typing import Any
 
 from lab.common import isolation, records, rows, tables
 from lab.common.members import Member, rate_of
@@ -17,7 +20,7 @@ ROWS = {"sixteen": (16, "640x360", 15, 14.5), "eight": (8, "1280x720", 30, 24)}
 SCREEN = (1920, 1080)
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="Scripts/bench wall",
         description="Hosts share a test pattern that moves all the time; one viewer shows them in a grid on a virtual screen"
@@ -36,12 +39,12 @@ def parse(arguments):
     return options
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     return inside(options) if options.inside else rows.outside("wall", arguments, options)
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> int:
     isolation.enter()
     found, entry = rows.inside("wall", options, lambda row, *place: measure(row, options, *place))
     screens = ", ".join(sorted({row["screen"] for row in found.values()}))
@@ -53,7 +56,7 @@ def inside(options):
     return 0
 
 
-def measure(name, options, directory, stack):
+def measure(name: str, options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     count, size, rate, aim = ROWS[name]
     seconds = options.seconds
     if options.check:
@@ -92,11 +95,12 @@ def measure(name, options, directory, stack):
     sizes = sorted({f"{event['width']}x{event['height']}" for events in tiles.values() for event in events[-1:]})
     return {"hosts": count, "size": size, "rate": rate, "aim": aim, "shown_least": min(shown),
             "shown_median": statistics.median(shown), "made_least": min(sent), "made_median": statistics.median(sent),
-            "viewer": spent["viewer"], "x": spent["x"], "host": spent["hosts"] / count, "sizes": sizes, "screen": "{}x{}".format(*screen),
+            "viewer": spent["viewer"], "x": spent["x"], "host": spent["hosts"] / count, "sizes": sizes,
+            "screen": "{}x{}".format(*screen),
             "latency": median(ages), "dropped": sum(events[-1]["dropped"] for events in tiles.values())}
 
 
-def described(row):
+def described(row: dict[str, Any]) -> list[list[str]]:
     what = f"{row['hosts']} hosts of {row['size']} with {row['rate']} frames a second"
     parts = min(1, row["shown_median"] / row["made_median"]) * 100 if row["made_median"] else 0
     return [

@@ -1,6 +1,8 @@
 """The content of the screens: a still desktop and a page of code that scrolls, the same in every run."""
 
+import pathlib
 import random
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -12,20 +14,20 @@ LIGHT = ((252, 252, 250), [(30, 30, 30), (0, 0, 160), (140, 0, 0), (0, 110, 0)])
 
 
 class Painter:
-    def __init__(self, image, seed):
+    def __init__(self, image: Image.Image, seed: int) -> None:
         self.draw = ImageDraw.Draw(image)
         self.random = random.Random(seed)
         self.mono = ImageFont.truetype(FONTS + "DejaVuSansMono.ttf", 14)
         self.sans = ImageFont.truetype(FONTS + "DejaVuSans.ttf", 13)
         self.bold = ImageFont.truetype(FONTS + "DejaVuSans-Bold.ttf", 13)
 
-    def words(self, length):
+    def words(self, length: int) -> str:
         text = ""
         while len(text) < length:
             text += self.random.choice(WORDS) + self.random.choice([" ", " ", "_", "(", ") ", ", ", "; ", " = "])
         return text[:length]
 
-    def code(self, x, y, width, height, colours):
+    def code(self, x: int, y: int, width: int, height: int, colours: Any) -> None:
         background, inks = colours
         self.draw.rectangle([x, y, x + width - 1, y + height - 1], fill=background)
         for top in range(y + 4, y + height - 18, 18):
@@ -38,7 +40,7 @@ class Painter:
                 self.draw.text((left, top), text, font=self.mono, fill=self.random.choice(inks))
                 left += length + 8
 
-    def window(self, x, y, width, height, title, colours):
+    def window(self, x: int, y: int, width: int, height: int, title: str, colours: Any) -> None:
         self.draw.rectangle([x - 1, y - 1, x + width, y + height], outline=(90, 90, 100))
         self.draw.rectangle([x, y, x + width - 1, y + 25], fill=(60, 63, 80))
         self.draw.text((x + 8, y + 5), title, font=self.bold, fill=(240, 240, 240))
@@ -48,7 +50,7 @@ class Painter:
         self.code(x, y + 26, width, height - 26, colours)
 
 
-def desktop(width, height):
+def desktop(width: int, height: int) -> Image.Image:
     row = [(40 + 90 * x // width, 120 + 60 * (width - x) // width) for x in range(width)]
     image = Image.new("RGB", (width, height))
     image.putdata([(red, 60 + 60 * y // height, blue) for y in range(height) for red, blue in row])
@@ -65,7 +67,7 @@ def desktop(width, height):
     return image
 
 
-def page(width, height):
+def page(width: int, height: int) -> Image.Image:
     """A page four screens tall, half of it light and half of it dark."""
     image = Image.new("RGB", (width, height * 4))
     painter = Painter(image, 6)
@@ -74,6 +76,6 @@ def page(width, height):
     return image
 
 
-def write(directory, width, height):
+def write(directory: pathlib.Path, width: int, height: int) -> None:
     desktop(width, height).save(f"{directory}/still.ppm")
     page(width, height).save(f"{directory}/scroll.ppm")

@@ -24,7 +24,8 @@ class Member(Program):
     # Lets in whoever comes.
     OPEN = ("--no-discovery", "--accept", "all", "--name", "Desk")
 
-    def __init__(self, stack: contextlib.ExitStack, state: pathlib.Path, arguments: Sequence[str], at: Sequence[str] = ()):
+    def __init__(self, stack: contextlib.ExitStack, state: pathlib.Path, arguments: Sequence[str],
+                 at: Sequence[str] = ()) -> None:
         self.name = arguments[0]
         self.sent: set[int] = set()
         self.results = 0

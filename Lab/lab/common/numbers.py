@@ -7,8 +7,8 @@ from typing import Any
 
 def median(values: Iterable[float | None]) -> Any:
     """The median of the values that aren't None; None if there are none."""
-    values = [value for value in values if value is not None]
-    return statistics.median(values) if values else None
+    found = [value for value in values if value is not None]
+    return statistics.median(found) if found else None
 
 
 def percentile(values: Iterable[float], part: float) -> float | None:

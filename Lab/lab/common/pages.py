@@ -32,6 +32,6 @@ def machine() -> dict[str, Any]:
     """Where rows were made, for their table."""
     system = os.uname()
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     return {"cores": os.cpu_count(), "system": f"{system.sysname} {system.release}",
             "commit": commit.stdout.strip() or "unknown", "date": date}

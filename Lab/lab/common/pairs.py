@@ -2,9 +2,10 @@
 
 import math
 import statistics
+from collections.abc import Sequence
 
 
-def order(count):
+def order(count: int) -> int | None:
     """Which of `count` sorted differences bounds their median from below, counted from 0, with 95 % confidence, so that
     the same from the end bounds it from above; None if they are too few. By the signs alone, so that no distribution is
     assumed: P(at most k of n below the median) = sum of C(n, i) / 2^n.
@@ -18,7 +19,7 @@ def order(count):
     return rank
 
 
-def difference(pairs, unit):
+def difference(pairs: Sequence[tuple[float, float]], unit: str) -> str:
     """The median difference of `pairs` (without, with), and where it lies with 95 % confidence, if they are enough."""
     differences = sorted(second - first for first, second in pairs)
     words = f"{statistics.median(differences):+.2f} {unit}".rstrip()
@@ -26,7 +27,7 @@ def difference(pairs, unit):
     return words if rank is None else f"{words} ({differences[rank]:+.2f} to {differences[-1 - rank]:+.2f})"
 
 
-def verdict(pairs, unit="ms"):
+def verdict(pairs: Sequence[tuple[float, float]], unit: str = "ms") -> str:
     """In words: the median difference, and whether it is more than noise. `pairs` are (without, with)."""
     differences = sorted(second - first for first, second in pairs)
     median = statistics.median(differences)

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 from lab.common import processes
 from lab.common.processes import Found
@@ -49,7 +49,7 @@ class Program:
     def __init__(self, words: Sequence[str], state: str | pathlib.Path, stderr: int | IO | None = None,
                  stdin: int | IO | None = None, descriptors: int | None = None,
                  environment: dict[str, str | None] | None = None, limits: dict[int, int] | None = None,
-                 is_watched: bool = True):
+                 is_watched: bool = True) -> None:
         """`environment`: more variables; those with the value None are left out. `limits`: soft and hard resource
         limits, by their numbers in `resource`. `is_watched`: `peak` is sampled, and too much memory ends the program.
         """
@@ -203,7 +203,7 @@ class Program:
         self.process.kill()
         self.process.wait()
 
-    def __enter__(self) -> "Program":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -213,7 +213,7 @@ class Program:
 class Terminal:
     """A terminal with a person, or one that nobody reads."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.master, self.slave = os.openpty()
         self.text = ""
         self.is_read = True
@@ -221,7 +221,7 @@ class Terminal:
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
-    def _read(self):
+    def _read(self) -> None:
         while not self.is_over:
             if not self.is_read:
                 time.sleep(0.05)
@@ -231,10 +231,10 @@ class Terminal:
                 except OSError:
                     return
 
-    def type(self, words):
+    def type(self, words: str) -> None:
         os.write(self.master, words.encode())
 
-    def wait_for(self, words, timeout=10, after=0):
+    def wait_for(self, words: str, timeout: float = 10, after: int = 0) -> bool:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if words in self.text[after:]:
@@ -242,7 +242,7 @@ class Terminal:
             time.sleep(0.02)
         return False
 
-    def close(self):
+    def close(self) -> None:
         self.is_over = True
         self.thread.join(2)
         os.close(self.master)

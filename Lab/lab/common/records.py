@@ -36,7 +36,7 @@ def commit() -> str:
 
 
 def entry(**results: Any) -> dict[str, Any]:
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     return {"date": now.strftime("%Y-%m-%dT%H:%MZ"), "commit": commit(), "machine": machine(), **results}
 
 

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from lab.common import processes
 from lab.common.trouble import Trouble
@@ -48,7 +48,7 @@ class Workplace:
         self.stack.callback(shutil.rmtree, self.directory, ignore_errors=True)
         self.stack.callback(self.log.close)
 
-    def __enter__(self) -> "Workplace":
+    def __enter__(self) -> Self:
         try:
             self.begin()
         except BaseException:
@@ -102,7 +102,7 @@ class TwoScreens(Workplace):
     and reads the other.
     """
 
-    def __init__(self, size: int, rate: int):
+    def __init__(self, size: int, rate: int) -> None:
         super().__init__()
         width, height, bit_rate = SIZES[size]
         self.probe = os.environ["BEAMROOM_PROBE"]

@@ -16,7 +16,7 @@ class States:
     for all places that share the folder `shared`.
     """
 
-    def __init__(self, directory: pathlib.Path, shared: pathlib.Path, share: Start, watch: Start):
+    def __init__(self, directory: pathlib.Path, shared: pathlib.Path, share: Start, watch: Start) -> None:
         """`share` starts a host that lets in by CODE, `watch` a viewer that brings it; each gets its state folder."""
         self.directory, self.shared = directory, shared
         self.start = {"host": share, "viewer": watch}

@@ -1,14 +1,20 @@
 """One fault: what is done, what came of it, and whether that is as aimed."""
 
+from __future__ import annotations
+
 import dataclasses
+import pathlib
 import re
 import signal
 import time
 import traceback
+from typing import Any
 
 from lab.common.catalogue import Case
+from lab.common.programs import Program
 from lab.common.trouble import Trouble
 from lab.faults import place as places
+from lab.faults.place import Place
 
 # Seconds of a picture that stands still until the viewer has to say so: the program's second, and this machine's.
 SPEAKS_WITHIN = 2.0
@@ -22,23 +28,23 @@ class Fault(Case):
     """One fault."""
 
     # Seconds from the fault's end until the picture is right again; None if it needn't be.
-    right_within = 2.0
+    right_within: float | None = 2.0
     # Seconds that the picture may stand; None: as long as the fault lasts.
-    stands_at_most = None
+    stands_at_most: float | None = None
     # What an end has to say: a regular expression, or True for any word.
-    says = {}
+    says: dict[str, Any] = {}
     # The exit status of an end that has to end by the fault.
-    ends = {}
+    ends: dict[str, int] = {}
     # False if the viewer can't say that the picture stands, because it is stopped itself.
     viewer_can_speak = True
     # Every picture has the pattern's code. (On a screen a window may be drawn in part.)
     is_pattern = True
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         raise NotImplementedError
 
     @classmethod
-    def aim(cls):
+    def aim(cls) -> str:
         words = []
         if cls.right_within is not None:
             words.append(f"right after {cls.right_within:g} s")
@@ -46,6 +52,10 @@ class Fault(Case):
             words.append(f"stands {cls.stands_at_most:g} s at the most")
         words += [f"the {end} ends with {status}" for end, status in cls.ends.items()]
         return ", ".join(words) or "–"
+
+
+# A number; None if it wasn't measured.
+Figure = Any
 
 
 @dataclasses.dataclass
@@ -58,31 +68,33 @@ class Row:
     viewer_says: list = dataclasses.field(default_factory=list)
     # Seconds: the longest time without a new picture, until the viewer said something of it, and from the fault's end
     # until the picture was right.
-    stood: float = None
-    said_after: float = None
-    right: float = None
+    stood: Figure = None
+    said_after: Figure = None
+    right: Figure = None
     host_ended: str = "runs"
     viewer_ended: str = "runs"
     # More figures, in words.
     notes: list = dataclasses.field(default_factory=list)
     differences: list = dataclasses.field(default_factory=list)
     # Why it couldn't be tried.
-    not_tried: str = None
-    seconds: float = None
+    not_tried: str | None = None
+    seconds: Figure = None
 
     @property
-    def is_well(self):
+    def is_well(self) -> bool:
         return not self.differences
 
     # --- While it happens: the times of the fault's begin and end, and of the picture that is right
 
-    def begin(self):
-        self.begun, self.ended = time.monotonic(), None
+    def begin(self) -> None:
+        self.begun: float = time.monotonic()
+        # None while the fault lasts.
+        self.ended: float | None = None
 
-    def over(self):
+    def over(self) -> None:
         self.ended = time.monotonic()
 
-    def wait_right(self, place, seconds=20, most_age=1.0):
+    def wait_right(self, place: Place, seconds: float = 20, most_age: float = 1.0) -> None:
         """Waits until the picture is right after the fault's end."""
         if self.ended is None:
             # It lasts: the picture is to be right in spite of it.
@@ -98,18 +110,18 @@ class NotTried(Exception):
     """This machine or this program lacks something."""
 
 
-def how_it_ended(program):
+def how_it_ended(program: Program) -> str:
     status = program.process.poll()
     if status is None:
         return "runs"
     return signal.Signals(-status).name if status < 0 else f"exit {status}"
 
 
-def said(place, end, since):
+def said(place: Place, end: str, since: float) -> list[tuple[float, str]]:
     """The times and sentences of all programs of this end, without repetition."""
     found, texts = [], set()
     for program in place.programs:
-        if program.end_of != end:
+        if place.ends[program] != end:
             continue
         for at, text in list(program.said):
             if at >= since and text and text not in texts:
@@ -118,7 +130,7 @@ def said(place, end, since):
     return sorted(found)
 
 
-def conclude(fault, place, row):
+def conclude(fault: Fault, place: Place, row: Row) -> None:
     """Fills the row with what was seen, and with what was different from its aim."""
     host, viewer = said(place, "host", row.begun), said(place, "viewer", row.begun)
     slack = SHORT_SLACK if place.is_short else 1
@@ -155,7 +167,7 @@ def conclude(fault, place, row):
     judge_ends(fault, place, row)
 
 
-def judge_ends(fault, place, row):
+def judge_ends(fault: Fault, place: Place, row: Row) -> None:
     for end in ("host", "viewer"):
         program = getattr(place, end)
         if program is None:
@@ -175,7 +187,7 @@ def judge_ends(fault, place, row):
                 row.differences.append(f"the {end} doesn't end by Ctrl-C")
 
 
-def play_once(kind, options, shared):
+def play_once(kind: type[Fault], options: Any, shared: pathlib.Path) -> Row:
     fault, row = kind(), Row(kind.name, kind.title(), kind.aim())
     begin = time.monotonic()
     row.begin()
@@ -196,7 +208,7 @@ def play_once(kind, options, shared):
     return row
 
 
-def play(kind, options, shared):
+def play(kind: type[Fault], options: Any, shared: pathlib.Path) -> Row:
     """One row. What differs is tried again if it doesn't take long: the machine may have been busy, and what is wrong
     is wrong again."""
     row = play_once(kind, options, shared)

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import time
+from collections.abc import Sequence
 
 # Growth that is allowed, each in its unit an hour; and how much more there has to be in the time that was looked at, so
 # that a single step isn't taken for growth in a short run.
@@ -22,7 +23,7 @@ class Sample:
     threads: int
 
 
-def sample(pid):
+def sample(pid: int) -> Sample | None:
     """None if the process has ended."""
     folder = pathlib.Path(f"/proc/{pid}")
     try:
@@ -36,7 +37,7 @@ def sample(pid):
         return None
 
 
-def slope(points):
+def slope(points: Sequence[tuple[float, float]]) -> float:
     """Least squares: how much the second value grows in one of the first."""
     count = len(points)
     if count < 3:
@@ -56,12 +57,12 @@ class Growth:
     in_all: float
 
     @property
-    def is_flat(self):
+    def is_flat(self) -> bool:
         most_an_hour, most = BOUNDS[self.what]
         return self.an_hour <= most_an_hour or self.in_all <= most
 
 
-def growths(samples, since):
+def growths(samples: list[Sample], since: float) -> list[Growth]:
     """The growth of each figure from `since` on."""
     samples = [one for one in samples if one.at >= since]
     if len(samples) < 3:

@@ -8,6 +8,7 @@ Prints the window's ID. Ends with the connection to the X server.
 import ctypes
 import sys
 import time
+from typing import Any
 
 from lab.faults.pictures import COLUMNS, SIDE, code_of
 
@@ -16,7 +17,7 @@ class Rectangle(ctypes.Structure):
     _fields_ = [("x", ctypes.c_short), ("y", ctypes.c_short), ("width", ctypes.c_ushort), ("height", ctypes.c_ushort)]
 
 
-def library():
+def library() -> ctypes.CDLL:
     x11 = ctypes.CDLL("libX11.so.6")
     x11.XOpenDisplay.restype = ctypes.c_void_p
     for name in ("XDefaultRootWindow", "XCreateSimpleWindow", "XBlackPixel", "XWhitePixel"):
@@ -25,7 +26,7 @@ def library():
     return x11
 
 
-def rectangles(code, wanted):
+def rectangles(code: bytes, wanted: bool) -> Any:
     places = [bit for bit in range(128) if bool(code[bit // 8] & 0x80 >> bit % 8) == wanted]
     found = (Rectangle * len(places))()
     for number, bit in enumerate(places):
@@ -33,7 +34,7 @@ def rectangles(code, wanted):
     return found
 
 
-def run(name, size, rate):
+def run(name: str, size: str, rate: float) -> None:
     x11, word, pointer = library(), ctypes.c_ulong, ctypes.c_void_p
     display = pointer(x11.XOpenDisplay(name.encode()))
     if not display:

@@ -5,9 +5,9 @@ import subprocess
 import sys
 import time
 
-from lab.faults.fault import Fault
+from lab.faults.fault import Fault, Row
 from lab.faults.pictures import Drawn
-from lab.faults.place import Cable, Relayed, Routed
+from lab.faults.place import Cable, Place, Relayed, Routed
 
 # --- The interface and its addresses
 
@@ -19,7 +19,7 @@ class InterfaceDown(Fault):
     short = True
     seconds = 1
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         row.begin()
@@ -54,7 +54,7 @@ class OtherDown(Fault):
     name = "others-down"
     stands_at_most = 1.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, "delay=5ms")
         cable = Cable(place, host_at=())
         place.both()
@@ -79,7 +79,7 @@ class AddressChanged(Fault):
     old, new = f"{Cable.viewer_address}/24", "10.88.0.77/24"
     target = Cable.host_address
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both(watch=[], target=self.target)
         row.begin()
@@ -105,7 +105,7 @@ class OnlyIPv6(Fault):
 
     name = "only-ipv6"
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place, has_ipv4=False)
         place.both()
         row.begin()
@@ -126,7 +126,7 @@ class Size(Fault):
     right_within = 5.0
     size = 1280
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Routed(place, self.size)
         place.share()
         row.begin()
@@ -147,7 +147,7 @@ class SizeChanges(Fault):
     name = "mtu-1280-later"
     size = 1280
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Routed(place, 1500)
         place.both()
         row.begin()
@@ -169,10 +169,10 @@ class Silent(Fault):
     size = 0
 
     @classmethod
-    def title(cls):
+    def title(cls) -> str:
         return f"From the start IP packets above {cls.size} bytes are dropped without a word."
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, f"delay=5ms,size={self.size}")
         place.share()
         row.begin()
@@ -186,10 +186,10 @@ class SilentLater(Silent):
     right_within = 2.0
 
     @classmethod
-    def title(cls):
+    def title(cls) -> str:
         return f"While streaming, the path begins to drop IP packets above {cls.size} bytes without a word."
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, "delay=5ms")
         place.both()
         row.begin()
@@ -210,7 +210,7 @@ class DeepQueue(Fault):
     right_within = 5.0
     stands_at_most = 2.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, "delay=5ms,rate=3M,queue=2s")
         place.share("-b", "10M", source=["--source", "pattern", "--size", "1280x720", "--max-fps", "30"])
         row.begin()
@@ -220,7 +220,7 @@ class DeepQueue(Fault):
         ages(place, row, time.monotonic() - 5, 0.3)
 
 
-def ages(place, row, since, most):
+def ages(place: Place, row: Row, since: float, most: float) -> None:
     """The age of the pictures since then: how far they are behind the host."""
     found = sorted(picture.age for picture in place.pictures.drawn_since(since - 1) if picture.at >= since)
     if not found:
@@ -237,7 +237,7 @@ class RateDrops(Fault):
     name = "rate-drops"
     stands_at_most = 2.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, "delay=5ms,rate=100M,queue=200ms")
         place.both(["-b", "8M"])
         row.begin()
@@ -260,7 +260,7 @@ class OtherFlow(Fault):
     name = "tcp-flow"
     stands_at_most = 1.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = network = Relayed(place, "delay=10ms,rate=8M,queue=100ms")
         place.both(["-b", "4M"])
         flows = []
@@ -288,7 +288,7 @@ class Far(Fault):
     right_within = 5.0
     stands_at_most = 1.5
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, "delay=100ms,loss=2%")
         place.share()
         row.begin()
@@ -309,7 +309,7 @@ class Bursts(Fault):
     median_within = 0.5
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         took = []
         for seed in range(1, self.seeds + 1):
             with type(place)(place, place.shared) as one:
@@ -333,10 +333,10 @@ class Loss(Fault):
     share = 60
 
     @classmethod
-    def title(cls):
+    def title(cls) -> str:
         return f"For 10 s, {cls.share} % of packets are lost."
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Relayed(place, "delay=5ms")
         place.both()
         row.begin()

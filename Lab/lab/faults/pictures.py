@@ -1,6 +1,7 @@
 """What a viewer shows: each decoded picture with its number and the time when it was drawn at the host."""
 
 import binascii
+import contextlib
 import dataclasses
 import fcntl
 import os
@@ -9,6 +10,7 @@ import select
 import struct
 import threading
 import time
+from typing import Any
 
 # fcntl.h
 F_SETPIPE_SZ = 1031
@@ -29,8 +31,8 @@ class Drawn:
     parts: int = 9
 
     @property
-    def columns(self):
-        return 2 * COLUMNS if (2 * COLUMNS + 2) * SIDE <= self.width and self.is_scaled else COLUMNS
+    def columns(self) -> int:
+        return 2 * COLUMNS if self.width >= (2 * COLUMNS + 2) * SIDE and self.is_scaled else COLUMNS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,21 +40,21 @@ class Picture:
     # Seconds of CLOCK_MONOTONIC.
     at: float
     # None if the code can't be read: the picture is broken.
-    number: int = None
-    drawn: float = None
+    number: int | None = None
+    drawn: Any = None
 
     @property
-    def age(self):
+    def age(self) -> float:
         return self.at - self.drawn
 
 
-def code_of(number, nanoseconds):
+def code_of(number: int, nanoseconds: int) -> bytes:
     """The 16 bytes that are drawn as black and white blocks."""
     content = struct.pack(">IQ", number, nanoseconds)
     return struct.pack(">H", MARKER) + content + struct.pack(">H", binascii.crc_hqx(content, 0xFFFF))
 
 
-def read_code(code):
+def read_code(code: bytes) -> tuple[int, float] | None:
     """The number and the time of 16 bytes; None if they aren't a code."""
     marker, number, nanoseconds, checksum = struct.unpack(">HIQH", code)
     if marker != MARKER or binascii.crc_hqx(code[2:14], 0xFFFF) != checksum:
@@ -63,26 +65,24 @@ def read_code(code):
 class Stream:
     """The YUV4MPEG2 file in one pipe."""
 
-    def __init__(self, path, drawn):
+    def __init__(self, path: pathlib.Path, drawn: Drawn) -> None:
         self.path, self.drawn = path, drawn
         os.mkfifo(path)
-        self.file = None
+        self.file: Any = None
         self.reopen()
 
-    def reopen(self):
+    def reopen(self) -> None:
         """Begins again: the writer has gone. The pipe always has a reader, or it couldn't be opened for writing."""
         old = self.file
         self.file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         if old is not None:
             os.close(old)
-        try:
+        with contextlib.suppress(OSError):
             fcntl.fcntl(self.file, F_SETPIPE_SZ, 1 << 20)
-        except OSError:
-            pass
         self.held = bytearray()
-        self.size = None
+        self.size: Any = None
 
-    def take(self, pictures):
+    def take(self, pictures: list[Picture]) -> bool:
         """Adds what has come to the pictures; False at the end of the file."""
         try:
             data = os.read(self.file, 1 << 20)
@@ -93,18 +93,17 @@ class Stream:
             line, found, rest = self.held.partition(b"\n")
             if not found:
                 return bool(data)
-            words = dict((word[:1], word[1:]) for word in line.decode().split()[1:])
+            words = {word[:1]: word[1:] for word in line.decode().split()[1:]}
             self.size = int(words["W"]), int(words["H"])
             self.held = rest
         width, height = self.size
         length = 6 + width * height + 2 * ((width + 1) // 2) * ((height + 1) // 2)
         while len(self.held) >= length:
-            found = self.read_picture()
-            pictures.append(Picture(time.monotonic(), *(found or ())))
+            pictures.append(Picture(time.monotonic(), *(self.read_picture() or ())))
             del self.held[:length]
         return bool(data)
 
-    def read_picture(self):
+    def read_picture(self) -> tuple[int, float] | None:
         width, height = self.size
         across, down = (width / self.drawn.width, height / self.drawn.height) if self.drawn.is_scaled else (1, 1)
         columns = self.drawn.columns
@@ -125,13 +124,13 @@ class Stream:
 class Pictures:
     """The pictures that come out of `watch --frames`, as a list that grows."""
 
-    def __init__(self, directory, drawn=Drawn()):
+    def __init__(self, directory: pathlib.Path, drawn: Drawn = Drawn()) -> None:
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / "pictures.y4m"
         names = [self.path, *(directory / f"pictures-{part}.y4m" for part in range(2, drawn.parts + 1))]
         self.streams = [Stream(name, drawn) for name in names]
-        self.all = []
+        self.all: list[Picture] = []
         # While it isn't set, nothing is read.
         self.is_read = threading.Event()
         self.is_read.set()
@@ -139,14 +138,14 @@ class Pictures:
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
-    def close(self):
+    def close(self) -> None:
         self.is_over = True
         self.is_read.set()
         self.thread.join(5)
         for stream in self.streams:
             os.close(stream.file)
 
-    def _run(self):
+    def _run(self) -> None:
         while not self.is_over:
             self.is_read.wait()
             poller = select.poll()
@@ -159,14 +158,14 @@ class Pictures:
 
     # --- Questions
 
-    def since(self, moment, until=float("inf")):
+    def since(self, moment: float, until: float = float("inf")) -> list[Picture]:
         return [picture for picture in list(self.all) if moment <= picture.at <= until]
 
-    def drawn_since(self, moment):
+    def drawn_since(self, moment: float) -> list[Picture]:
         """Whole pictures that were drawn at the host after a moment."""
         return [picture for picture in list(self.all) if picture.drawn is not None and picture.drawn >= moment]
 
-    def right(self, moment, most_age=1.0, lasting=1.0, least=4):
+    def right(self, moment: float, most_age: float = 1.0, lasting: float = 1.0, least: int = 4) -> float | None:
         """The time of the first picture that was drawn after `moment` and is at most `most_age` seconds old, if for
         `lasting` seconds `least` more of this kind follow. None if there is none yet."""
         good = [picture.at for picture in self.drawn_since(moment) if picture.age <= most_age]
@@ -176,7 +175,7 @@ class Pictures:
                 return at
         return None
 
-    def gap(self, begin, end):
+    def gap(self, begin: float, end: float) -> tuple[float, float]:
         """The longest time without a new picture that touches the time from `begin` to `end`, as its begin and end."""
         whole = [picture for picture in list(self.all) if picture.number is not None]
         last, moments = None, []
@@ -191,5 +190,5 @@ class Pictures:
         moments = [before, *(moment for moment in inside if moment < after), after]
         return max(zip(moments, moments[1:]), key=lambda pair: pair[1] - pair[0], default=(begin, begin))
 
-    def broken(self, since):
+    def broken(self, since: float) -> int:
         return sum(picture.number is None for picture in self.since(since))

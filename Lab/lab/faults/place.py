@@ -1,15 +1,21 @@
 """Where a fault happens: two machines with a network between them, their programs, screens and folders."""
 
+from __future__ import annotations
+
 import contextlib
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from lab.common import build, isolation, namespaces, processes
 from lab.common.namespaces import entering, ip, namespace, run
 from lab.common.paths import ROOT
+from lab.common.processes import Found
 from lab.common.programs import Program
 from lab.common.screens import Workplace, new_screen
 from lab.common.states import CODE, States
@@ -37,9 +43,10 @@ class Here:
     """Both ends in the namespace of the faults: the loopback."""
 
     host_address = "127.0.0.1"
-    at_host = at_viewer = ()
+    at_host: Sequence[Any] = ()
+    at_viewer: Sequence[Any] = ()
 
-    def __init__(self, place):
+    def __init__(self, place: Place) -> None:
         self.place = place
 
 
@@ -49,12 +56,13 @@ class Cable(Here):
     host_address, viewer_address = "10.88.0.1", "10.88.0.2"
     host_address6, viewer_address6 = "fd88::1", "fd88::2"
 
-    def __init__(self, place, has_ipv4=True, has_ipv6=True, host_at=None):
+    def __init__(self, place: Place, has_ipv4: bool = True, has_ipv6: bool = True,
+                 host_at: Sequence[str] | None = None) -> None:
         """`host_at`: enters the host's namespace, if there is one already."""
         super().__init__(place)
         ends = [place.stack.enter_context(namespace(place.log)) for _ in range(2 if host_at is None else 1)]
         *found, self.at_viewer = (entering(pid) for pid in ends)
-        self.at_host = found[0] if found else host_at
+        self.at_host = found[0] if found else host_at or ()
         ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan0", "netns", ends[-1],
                    at=self.at_host)
         for at, v4, v6 in ((self.at_host, self.host_address, self.host_address6),
@@ -70,10 +78,10 @@ class Cable(Here):
         if not has_ipv4:
             self.host_address = self.host_address6
 
-    def viewer_ip(self, *words):
+    def viewer_ip(self, *words: object) -> None:
         ip(*words, at=self.at_viewer)
 
-    def host_ip(self, *words):
+    def host_ip(self, *words: object) -> None:
         ip(*words, at=self.at_host)
 
 
@@ -82,7 +90,7 @@ class Routed(Here):
 
     host_address = "10.88.1.1"
 
-    def __init__(self, place, size):
+    def __init__(self, place: Place, size: int) -> None:
         super().__init__(place)
         # Host, its router, the viewer's router, viewer.
         ends = [place.stack.enter_context(namespace(place.log)) for _ in range(4)]
@@ -102,7 +110,7 @@ class Routed(Here):
             run(*side, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         self.set_size(size)
 
-    def set_size(self, size):
+    def set_size(self, size: int) -> None:
         """Of IP packets between the routers."""
         for side in self.at_routers:
             ip("link", "set", "net0", "mtu", size, at=side)
@@ -111,14 +119,14 @@ class Routed(Here):
 class Relayed(Here):
     """The laboratory's relay, which loses, delays and limits packets; the host is in the namespace of the faults."""
 
-    def __init__(self, place, settings, seed=1, number=0):
+    def __init__(self, place: Place, settings: str, seed: int = 1, number: int = 0) -> None:
         super().__init__(place)
         viewer_end = place.stack.enter_context(namespace(place.log))
         self.at_viewer = entering(viewer_end)
         self.host_address = f"10.77.{number}.1"
         self.link = place.stack.enter_context(links.Relay(place.log, viewer_end, settings, (), seed, number, 7200))
 
-    def change(self, settings):
+    def change(self, settings: str) -> None:
         self.link.change(settings)
 
 
@@ -127,11 +135,11 @@ class Announced(Here):
 
     host_address = "10.77.0.1"
 
-    def __init__(self, place):
+    def __init__(self, place: Place) -> None:
         super().__init__(place)
         self.folders = [place.directory / name for name in ("a", "b")]
         for number, folder in enumerate(self.folders):
-            beside = ["--beside", self.folders[0]] if number else []
+            beside: list[Any] = ["--beside", self.folders[0]] if number else []
             # Its daemons would keep a pipe open.
             with open(place.directory / f"avahi-{number}", "w+") as log:
                 done = subprocess.run([PRIVATE_AVAHI, "start", folder, *beside, "--owner", str(os.getpid())],
@@ -139,17 +147,20 @@ class Announced(Here):
                 if done.returncode != 0:
                     log.seek(0)
                     raise Trouble(log.read().strip())
-            place.stack.callback(subprocess.run, [PRIVATE_AVAHI, "stop", folder], stdout=place.log, stderr=place.log)
+            place.stack.callback(self._avahi, "stop", folder)
         self.at_host, self.at_viewer = ([PRIVATE_AVAHI, "run", folder] for folder in self.folders)
 
-    def bus(self, number):
+    def bus(self, number: int) -> dict[str, Any]:
         """The environment for a program at that end."""
         return {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={self.folders[number]}/bus"}
 
-    def daemons(self, command):
+    def _avahi(self, command: str, folder: pathlib.Path) -> int:
+        """The status of what Scripts/lib/private-avahi did."""
+        return subprocess.run([PRIVATE_AVAHI, command, folder], stdout=self.place.log, stderr=self.place.log).returncode
+
+    def daemons(self, command: str) -> None:
         for folder in self.folders:
-            done = subprocess.run([PRIVATE_AVAHI, command, folder], stdout=self.place.log, stderr=self.place.log)
-            if done.returncode != 0:
+            if self._avahi(command, folder) != 0:
                 raise Trouble(f"private-avahi {command} failed: {self.place.last_words()}")
 
 
@@ -159,13 +170,18 @@ class Announced(Here):
 class Place(Workplace):
     """The programs of one fault, their folders and pictures. Everything ends with it."""
 
-    def __init__(self, options, shared):
+    def __init__(self, options: Any, shared: pathlib.Path) -> None:
         """`shared`: a folder for what all places use."""
         super().__init__()
         self.program, self.shared, self.is_short = options.program, shared, options.is_short
-        self.network = Here(self)
-        self.host = self.viewer = self.pictures = None
-        self.programs = []
+        # Programs and pictures; None before they are there.
+        self.host: Any = None
+        self.viewer: Any = None
+        self.pictures: Any = None
+        self.network: Any = Here(self)
+        self.programs: list[Program] = []
+        # At which end each of them is: host, viewer or another name.
+        self.ends: dict[Program, str] = {}
         words = ["--code", CODE, "--json"]
         self.states = States(
             self.directory, shared,
@@ -173,7 +189,7 @@ class Place(Workplace):
                                    "--accept", "none", *words], state),
             lambda state: Program([self.program, "watch", "127.0.0.1", "--no-window", *words], state))
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for program in self.programs:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(program.pid, signal.SIGCONT)
@@ -182,11 +198,11 @@ class Place(Workplace):
             self.pictures.close()
         self.stack.close()
 
-    def screen(self, width=640, height=360):
+    def screen(self, width: int = 640, height: int = 360) -> tuple[str, int]:
         """A new X server: its display and process."""
         return new_screen(self.stack, width, height, self.log)
 
-    def painter(self, display, size="640x360", rate=20):
+    def painter(self, display: str, size: str = "640x360", rate: float = 20) -> tuple[subprocess.Popen, str]:
         """A window whose content moves: its process and ID."""
         process = subprocess.Popen([sys.executable, "-B", "-m", "lab.faults.painter", display, size, str(rate)],
                                    stdout=subprocess.PIPE, stderr=self.log, text=True, start_new_session=True)
@@ -196,24 +212,25 @@ class Place(Workplace):
             raise Trouble(f"No window came up on {display}: {self.last_words()}")
         return process, window
 
-    def state(self, kind=None):
+    def state(self, kind: str | None = None) -> pathlib.Path:
         """A new state folder; with `kind` a copy of the paired host's or viewer's."""
         return self.states.new(kind)
 
-    def paired(self):
+    def paired(self) -> pathlib.Path:
         """The states of a host and a viewer that know each other."""
         return self.states.paired()
 
     # --- Programs
 
-    def start(self, end, at, words, state, **how):
+    def start(self, end: str, at: Sequence[str], words: Iterable[object], state: pathlib.Path, **how: Any) -> Program:
         """`end`: host or viewer."""
         program = Program([str(word) for word in (*at, self.program, *words)], state, **how)
-        program.end_of = end
+        self.ends[program] = end
         self.programs.append(program)
         return program
 
-    def share(self, *words, source=SOURCE, announced=False, ready=True, state=None, **how):
+    def share(self, *words: object, source: Sequence[str] = SOURCE, announced: bool = False, ready: bool = True,
+              state: pathlib.Path | None = None, **how: Any) -> Program:
         """Starts the host."""
         if not hasattr(self, "host_state"):
             self.host_state = self.state("host")
@@ -229,12 +246,13 @@ class Place(Workplace):
                 raise RuntimeError(f"the host doesn't start: {host.error_text}")
         return host
 
-    def share_again(self):
+    def share_again(self) -> Program:
         """The same host anew."""
         words, source, announced, state, how = self.host_words
         return self.share(*words, source=source, announced=announced, state=state, **how)
 
-    def watch(self, *words, target=None, window=None, drawn=Drawn(), state=None, **how):
+    def watch(self, *words: object, target: str | None = None, window: str | None = None, drawn: Drawn = Drawn(),
+              state: pathlib.Path | None = None, **how: Any) -> Program:
         """Starts the viewer, and reads its pictures. `window`: on this display."""
         if not hasattr(self, "viewer_state"):
             self.viewer_state = self.state("viewer")
@@ -248,15 +266,15 @@ class Place(Workplace):
             state or self.viewer_state, **how)
         return self.viewer
 
-    def watch_again(self):
+    def watch_again(self) -> Program:
         words, target, window, drawn, state, how = self.viewer_words
         return self.watch(*words, target=target, window=window, drawn=drawn, state=state, **how)
 
-    def wait(self, condition, seconds):
+    def wait(self, condition: Callable[[], Found], seconds: float) -> Found | None:
         """The first true result; None after so many seconds."""
         return processes.first_true(condition, seconds)
 
-    def wait_for_pictures(self, seconds=20):
+    def wait_for_pictures(self, seconds: float = 20) -> None:
         """Until the viewer has shown whole pictures for a second."""
         begin = time.monotonic()
         if not self.wait(lambda: self.pictures.right(begin), seconds):
@@ -264,7 +282,7 @@ class Place(Workplace):
                 f"no picture in {seconds} s. Host: {self.host.error_text} Viewer: {self.viewer.error_text}")
         time.sleep(0.5)
 
-    def both(self, share=(), watch=(), **how):
+    def both(self, share: Sequence[str] = (), watch: Sequence[object] = (), **how: Any) -> None:
         """Host and viewer, until pictures have come for a second."""
         self.share(*share)
         self.watch(*watch, **how)

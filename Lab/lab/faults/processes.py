@@ -5,11 +5,12 @@ import signal
 import statistics
 import time
 
-from lab.faults.fault import Fault
-from lab.faults.place import Cable
+from lab.common.programs import Program
+from lab.faults.fault import Fault, Row
+from lab.faults.place import Cable, Place
 
 
-def stop(place, row, program, seconds):
+def stop(place: Place, row: Row, program: Program, seconds: float) -> None:
     row.begin()
     os.kill(program.pid, signal.SIGSTOP)
     time.sleep(seconds)
@@ -27,7 +28,7 @@ class HostKilled(Fault):
     says = {"viewer": True, "host": True}
     times = 3
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         took = []
@@ -55,7 +56,7 @@ class HostEnded(Fault):
     right_within = 1.0
     says = {"viewer": "ended its share|has ended", "host": True}
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         row.begin()
@@ -74,7 +75,7 @@ class ViewerKilled(Fault):
     says = {"host": True}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         row.begin()
@@ -93,7 +94,7 @@ class HostGone(Fault):
     right_within = None
     says = {"viewer": True}
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         row.begin()
@@ -110,7 +111,7 @@ class HostStopped(Fault):
     says = {"viewer": True}
     seconds = 10
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         stop(place, row, place.host, self.seconds)
@@ -130,7 +131,7 @@ class ViewerStopped(Fault):
     viewer_can_speak = False
     seconds = 10
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         stop(place, row, place.viewer, self.seconds)
@@ -151,7 +152,7 @@ class ViewerReadsNothing(Fault):
     stands_at_most = 1.0
     right_within = 1.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         state = place.state("viewer")
@@ -172,7 +173,7 @@ class PipeUnread(Fault):
 
     name = "pipe-unread"
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.both()
         row.begin()

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import pathlib
 import resource
 import shutil
 import subprocess
@@ -11,8 +12,8 @@ import time
 from lab.common import processes
 from lab.common.namespaces import run
 from lab.common.states import CODE
-from lab.faults.fault import Fault, NotTried
-from lab.faults.place import PORT, Cable
+from lab.faults.fault import Fault, NotTried, Row
+from lab.faults.place import PORT, Cable, Place
 
 # --- The clock
 
@@ -24,7 +25,7 @@ class Clock(Fault):
     stands_at_most = 1.0
     end = "viewer"
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
         if not found:
             raise NotTried("libfaketime isn't installed (package faketime)")
@@ -58,7 +59,7 @@ class HostClock(Clock):
     end = "host"
 
 
-def set_clock(path, hours):
+def set_clock(path: pathlib.Path, hours: int) -> None:
     """Replaces the file that libfaketime reads at each call."""
     new = path.with_suffix(".new")
     new.write_text(f"{hours * 3600:+d}\n")
@@ -68,13 +69,13 @@ def set_clock(path, hours):
 # --- Disks and folders
 
 
-def small_disk(place, name, size):
+def small_disk(place: Place, name: str, size: str) -> pathlib.Path:
     """A file system of so many bytes, which ends with the place."""
     folder = place.directory / name
     folder.mkdir()
     run("mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "beamroom-faults", folder)
     # Before the folder is removed.
-    place.stack.callback(subprocess.run, ["umount", "-l", folder], capture_output=True)
+    place.stack.callback(lambda: subprocess.run(["umount", "-l", folder], capture_output=True))
     return folder
 
 
@@ -86,7 +87,7 @@ class DiskFull(Fault):
     says = {"viewer": "record.*(full|space)|(full|space).*record"}
     end = "viewer"
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         disk = small_disk(place, "disk", "128k")
         record = ["--record", disk / "talk.mkv"]
@@ -115,7 +116,7 @@ class StateReadOnly(Fault):
     name = "state-read-only"
     right_within = 5.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         states = []
         for end in ("host", "viewer"):
@@ -138,7 +139,7 @@ class StateUnwritable(Fault):
     says = {"viewer": "folder|directory|XDG_STATE_HOME"}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         disk = small_disk(place, "disk", "1m")
         run("mount", "-o", "remount,ro", disk)
@@ -155,7 +156,7 @@ class NoHome(Fault):
     name = "no-home"
     right_within = 5.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         environment = {"HOME": None, "XDG_STATE_HOME": None}
         # The account's folder is used, which isn't to be changed by this.
@@ -182,7 +183,7 @@ class Descriptors(Fault):
     says = {"viewer": "file|descriptor"}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.share()
         row.begin()
@@ -197,7 +198,7 @@ class HostDescriptors(Fault):
     name = "descriptors-host"
     stands_at_most = 1.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.share(limits={resource.RLIMIT_NOFILE: 64})
         place.watch()
@@ -224,7 +225,7 @@ class Memory(Fault):
     ends = {"viewer": 1}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.share(source=["--source", "pattern", "--size", "7680x4320", "--max-fps", "5"])
         row.begin()
@@ -242,7 +243,7 @@ class HostMemory(Fault):
     ends = {"host": 1}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         row.begin()
         place.share(source=["--source", "pattern", "--size", "7680x4320", "--max-fps", "5"], ready=False,
@@ -262,7 +263,7 @@ class PortsGone(Fault):
     right_within = 5.0
     says = {"viewer": True}
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         at = place.network.at_viewer
         place.share()
@@ -293,7 +294,7 @@ class PortTaken(Fault):
     ends = {"host": 1}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         place.share()
         first = place.host

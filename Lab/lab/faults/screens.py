@@ -5,12 +5,12 @@ import signal
 import subprocess
 import time
 
-from lab.faults.fault import Fault
+from lab.faults.fault import Fault, Row
 from lab.faults.pictures import Drawn
-from lab.faults.place import Announced, Cable
+from lab.faults.place import Announced, Cable, Place
 
 
-def screen_source(display, *more):
+def screen_source(display: str, *more: str) -> list[str]:
     return ["--source", "x11", "--display", display, "--max-fps", "30", *more]
 
 
@@ -23,7 +23,7 @@ class ScreenGoneAtHost(Fault):
     says = {"host": True, "viewer": True}
     ends = {"host": 1}
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         display, pid = place.screen()
         place.painter(display)
@@ -46,7 +46,7 @@ class ScreenGoneAtViewer(Fault):
     ends = {"viewer": 1}
     viewer_can_speak = False
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         display, pid = place.screen()
         place.both(window=display)
@@ -64,7 +64,7 @@ class ScreenResized(Fault):
     stands_at_most = 2.0
     times = 50
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place)
         display, _ = place.screen(1024, 768)
         place.painter(display)
@@ -72,7 +72,7 @@ class ScreenResized(Fault):
         place.watch(drawn=Drawn(1024, 768, is_scaled=False, parts=self.times + 8))
         place.wait_for_pictures()
 
-        def xrandr(*words):
+        def xrandr(*words: object) -> None:
             subprocess.run(["xrandr", "--display", display, *map(str, words)], check=True, stdout=place.log,
                            stderr=place.log)
 
@@ -95,7 +95,7 @@ class WindowMinimised(Fault):
     is_pattern = False
     says = {"host": "window", "viewer": "window|share"}
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         display, window, _ = share_window(place)
         row.begin()
         subprocess.run(["xdotool", "windowunmap", window], env={**os.environ, "DISPLAY": display}, check=True)
@@ -105,7 +105,7 @@ class WindowMinimised(Fault):
         row.wait_right(place)
 
 
-def share_window(place):
+def share_window(place: Place) -> tuple[str, str, subprocess.Popen]:
     place.network = Cable(place)
     display, _ = place.screen(1024, 768)
     process, window = place.painter(display)
@@ -124,7 +124,7 @@ class WindowClosed(Fault):
     says = {"host": "window", "viewer": True}
     ends = {"host": 1}
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         _, _, painter = share_window(place)
         row.begin()
         painter.kill()
@@ -132,7 +132,7 @@ class WindowClosed(Fault):
         time.sleep(3)
 
 
-def watch_by_name(place):
+def watch_by_name(place: Place) -> None:
     """A host that is announced, and a viewer that finds it by its name."""
     place.network = Announced(place)
     place.share(announced=True, environment=place.network.bus(0))
@@ -146,7 +146,7 @@ class AvahiRestarted(Fault):
     name = "avahi-restarted"
     stands_at_most = 1.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         watch_by_name(place)
         row.begin()
         self.restart(place)
@@ -161,7 +161,7 @@ class AvahiRestarted(Fault):
         else:
             row.differences.append("another viewer doesn't find it by name in 30 s")
 
-    def restart(self, place):
+    def restart(self, place: Place) -> None:
         place.network.daemons("restart-daemon")
 
 
@@ -170,7 +170,7 @@ class BusRestarted(AvahiRestarted):
 
     name = "dbus-restarted"
 
-    def restart(self, place):
+    def restart(self, place: Place) -> None:
         for command in ("stop-daemon", "stop-bus", "start-bus", "start-daemon"):
             place.network.daemons(command)
 
@@ -181,7 +181,7 @@ class HostAddressChanged(Fault):
     name = "address-host"
     right_within = 10.0
 
-    def play(self, place, row):
+    def play(self, place: Place, row: Row) -> None:
         watch_by_name(place)
         row.begin()
         for words in (["add", "10.77.0.99/24", "dev", "lan0"], ["del", "10.77.0.1/24", "dev", "lan0"],

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -11,8 +12,11 @@ import sys
 import tempfile
 import time
 import types
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from lab.common import isolation, pages
+from lab.common.programs import Program
 from lab.common.trouble import main
 from lab.faults import growth
 from lab.faults.pictures import Pictures
@@ -25,7 +29,7 @@ STALL = 1.5
 GRACE = 6.0
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/soak")
     parser.add_argument("minutes", type=float, nargs="?", help="how long (at least 0.5)")
     parser.add_argument("--seed", type=int, default=1, help="of the schedule (1)")
@@ -48,13 +52,13 @@ class Happening:
     name: str
     whom: tuple
     begin: float
-    end: float = None
+    end: float
 
 
 class Soak(Place):
     """The host, its viewers, and what was seen of them."""
 
-    def __init__(self, options, shared):
+    def __init__(self, options: Any, shared: pathlib.Path) -> None:
         super().__init__(types.SimpleNamespace(program=options.program, is_short=False), shared)
         self.options = options
         self.random = random.Random(options.seed)
@@ -62,12 +66,12 @@ class Soak(Place):
         # Programs that ended by themselves.
         self.ended = []
         self.sources = {}
-        self.coming = None
+        self.coming: Program | None = None
         self.comings = 0
 
     # --- The programs
 
-    def begin(self):
+    def begin(self) -> None:
         # The host is in the namespace of the relay; a cable leads to the other viewers.
         self.cable = Cable(self, host_at=())
         self.lossy = Relayed(self, "delay=10ms,loss=2%,rate=20M,queue=200ms", self.options.seed, number=5)
@@ -82,15 +86,15 @@ class Soak(Place):
             self.add(name, network, words)
         begin = time.monotonic()
         for name, source in self.sources.items():
-            if not self.wait(lambda source=source: source.right(begin), 20):
+            if not self.wait(functools.partial(source.right, begin), 20):
                 raise RuntimeError(f"{name} sees nothing: {self.viewers[name].error_text} {self.host.error_text}")
 
-    def add(self, name, network, words):
+    def add(self, name: str, network: Any, words: Sequence[object]) -> None:
         self.sources[name] = Pictures(self.directory / name)
         self.viewers[name] = self.start(name, network.at_viewer, [
             "watch", network.host_address, "--json", "--frames", self.sources[name].path, *words], self.state("viewer"))
 
-    def come_and_go(self, now):
+    def come_and_go(self, now: float) -> None:
         """The fourth viewer: it watches for some seconds, and leaves or is killed."""
         if self.coming is None:
             self.comings += 1
@@ -109,7 +113,7 @@ class Soak(Place):
             guest.end()
             self.pause = now + self.random.uniform(0.5, 4)
 
-    def guest_state(self):
+    def guest_state(self) -> pathlib.Path:
         # Always the same device, as with a person who comes and goes.
         if not hasattr(self, "guest"):
             self.guest, self.pause = self.state("viewer"), 0
@@ -117,15 +121,15 @@ class Soak(Place):
 
     # --- Faults
 
-    def faults(self):
+    def faults(self) -> list[Any]:
         """Name, whom it touches, seconds, and what begins and ends it."""
-        def ip(words):
+        def ip(words: str) -> Callable[[], object]:
             return lambda: self.cable.viewer_ip("link", "set", "lan0", words)
 
-        def link(settings):
+        def link(settings: str) -> Callable[[], object]:
             return lambda: self.lossy.change(settings)
 
-        def to(program, number):
+        def to(program: Program, number: int) -> Callable[[], object]:
             return lambda: os.kill(program.pid, number)
 
         near = ("window", "recording", "guest")
@@ -142,11 +146,11 @@ class Soak(Place):
               for name, viewer in self.viewers.items()),
         ]
 
-    def run(self):
+    def run(self) -> None:
         begin = now = time.monotonic()
-        end, sampled, ending, told = begin + 60 * self.options.minutes, 0, None, begin
+        end, sampled, ending, told = begin + 60 * self.options.minutes, 0.0, None, begin
         next_fault = begin + 10
-        self.pause = 0
+        self.pause = 0.0
         while now < end and not self.has_ended():
             if now - sampled >= SAMPLE_EVERY:
                 sampled = now
@@ -173,14 +177,14 @@ class Soak(Place):
             self.happenings[-1].end = time.monotonic()
         self.began, self.finished = begin, now
 
-    def has_ended(self):
+    def has_ended(self) -> bool:
         """Whether a program that should run has ended."""
         for name, program in (("host", self.host), *self.viewers.items()):
             if program.process.poll() is not None:
                 self.ended.append(f"{name}: {program.fate}: {program.error_text.strip()[-500:]}")
         return bool(self.ended)
 
-    def take_samples(self):
+    def take_samples(self) -> None:
         for name, program in (("host", self.host), *self.viewers.items()):
             found = growth.sample(program.pid)
             if found:
@@ -188,18 +192,18 @@ class Soak(Place):
 
     # --- What came of it
 
-    def reason(self, begin, end, whom):
+    def reason(self, begin: float, end: float, whom: str) -> str | None:
         """The fault that explains that `whom` had no picture."""
         for one in self.happenings:
             if whom in one.whom and begin < (one.end or end) + GRACE and end > one.begin:
                 return one.name
         return None
 
-    def expects_reason(self, begin, end, whom, words):
+    def expects_reason(self, begin: float, end: float, whom: str, words: Sequence[object]) -> None:
         if not self.reason(begin, end, whom):
             self.trouble.append(f"{words} ({begin - self.happenings[0].begin if self.happenings else 0:.0f} s)")
 
-    def stalls(self):
+    def stalls(self) -> list[Any]:
         """Each time that a viewer had no new picture for longer than STALL: whom, from when, how long, why."""
         found = []
         for name, source in self.sources.items():
@@ -210,7 +214,7 @@ class Soak(Place):
                     found.append((name, before - self.began, after - before, self.reason(before, after, name)))
         return found
 
-    def report(self):
+    def report(self) -> int:
         stalls = self.stalls()
         begin = self.began + min(300, (self.finished - self.began) / 10)
         print(f"\n{(self.finished - self.began) / 60:.1f} min, seed {self.options.seed}: {len(self.happenings)} "
@@ -250,20 +254,20 @@ class Soak(Place):
         print("not as aimed" if self.trouble else "as aimed: no crash, no growth, each stall explained by its fault")
         return 1 if self.trouble else 0
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         for source in self.sources.values():
             source.is_over = True
         super().__exit__(*error)
 
 
-def soak(options):
+def soak(options: Any) -> int:
     isolation.enter()
     with tempfile.TemporaryDirectory(prefix="beamroom-soak-") as shared, Soak(options, pathlib.Path(shared)) as place:
         place.run()
         return place.report()
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if not options.program:
         sys.exit("--program PATH is wanted")

@@ -1,5 +1,7 @@
 """The aims for each network, and whether a run reaches them."""
 
+from typing import Any
+
 from lab.common import tables
 from lab.common.numbers import median, number
 from lab.network import networks, report
@@ -13,38 +15,39 @@ NEVER = 9999
 
 
 class Aim:
-    def __init__(self, network, words, value, limit, more_is_better=False, digits=1):
+    def __init__(self, network: str, words: str, value: float | None, limit: float | None, more_is_better: bool = False,
+                 digits: int = 1) -> None:
         self.network, self.words, self.value, self.limit = network, words, value, limit
         self.more_is_better, self.digits = more_is_better, digits
 
-    def verdict(self):
+    def verdict(self) -> str:
         return tables.met(self.value, self.limit, self.more_is_better)
 
-    def row(self, is_first):
+    def row(self, is_first: bool) -> list[str]:
         value = "never" if self.value is not None and self.value >= NEVER else number(self.value, self.digits)
         return [networks.named(self.network).title if is_first else "", self.words, value,
                 ("≥ " if self.more_is_better else "≤ ") + number(self.limit, self.digits), self.verdict()]
 
 
-def of(entry, system="beamroom"):
-    def get(network, name):
+def of(entry: dict[str, Any], system: str = "beamroom") -> list[Aim]:
+    def get(network: str, name: str) -> Any:
         return report.figure(entry, network, system, name)
 
-    def told(network, *names):
+    def told(network: str, *names: str) -> Any:
         return report.told(entry, network, system, "viewer", *names)
 
-    def or_never(network, name):
+    def or_never(network: str, name: str) -> Any:
         """Counts a run without a value as NEVER, not as a missing figure."""
         runs = [run for run in entry["networks"].get(network, {}).get(system, []) if run]
         return median([NEVER if run.get(name) is None else run[name] for run in runs])
 
-    def plus(value, more):
+    def plus(value: float | None, more: float) -> float | None:
         return None if value is None else value + more
 
-    def times(value, factor):
+    def times(value: float | None, factor: float) -> float | None:
         return None if value is None else value * factor
 
-    def stood(network):
+    def stood(network: str) -> float | None:
         return plus(get(network, "longest_gap"), -FRAME)
 
     found = [
@@ -81,18 +84,18 @@ def of(entry, system="beamroom"):
     return [aim for aim in found if system in entry["networks"].get(aim.network, {})]
 
 
-def per_five_seconds(entry, system, network):
+def per_five_seconds(entry: dict[str, Any], system: str, network: str) -> float | None:
     """Over all of the viewer's time, which is some seconds longer than the measurement."""
     asked, seconds = (report.told(entry, network, system, "viewer", *names) for names in (report.ASKED, ("t",)))
     return None if asked is None or not seconds else asked / seconds * 5
 
 
-def swinging(entry, system):
+def swinging(entry: dict[str, Any], system: str) -> float | None:
     swings, windows = (report.figure(entry, "drop", system, name) for name in ("swings", "windows"))
     return None if swings is None or not windows else 100 * swings / windows
 
 
-def show(entry):
+def show(entry: dict[str, Any]) -> None:
     rows, last = [], None
     for aim in of(entry):
         rows.append(aim.row(aim.network != last))

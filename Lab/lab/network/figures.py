@@ -1,8 +1,12 @@
 """Figures from a run's trace: how intact and how current the picture was."""
 
 import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 from lab.common.numbers import median, percentile
+from lab.network.links import Meter
 
 # In dB: a picture is broken if its luma PSNR against every frame that it could show is below this.
 BROKEN = 20
@@ -22,14 +26,14 @@ class Look:
     luma: float
     worst: float
 
-    def is_broken(self):
+    def is_broken(self) -> bool:
         return self.number < 0 or self.luma < BROKEN or self.worst < BROKEN_PART
 
 
 class Trace:
     """The output of glassprobe: when each frame was painted and first seen, and every picture that was read."""
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path) -> None:
         self.frames, self.markers, self.looks = [], [], []
         for line in open(path):
             kind, *words = line.split()
@@ -40,27 +44,27 @@ class Trace:
             else:
                 {"frame": self.frames, "marker": self.markers}[kind].append((float(words[1]), float(words[2])))
 
-    def seen(self, begin, end):
+    def seen(self, begin: float, end: float) -> list[tuple[float, float]]:
         """(painted, seen) of the frames first seen between two times, in that order."""
         return sorted((frame for frame in self.frames if begin <= frame[1] < end), key=lambda frame: frame[1])
 
-    def looked(self, begin, end):
+    def looked(self, begin: float, end: float) -> list[Look]:
         return [look for look in self.looks if begin <= look.time < end]
 
-    def latencies(self, begin, end, kind="frames"):
+    def latencies(self, begin: float, end: float, kind: str = "frames") -> list[float]:
         """Latencies in ms of the frames that were painted between two times and seen at all."""
         found = [1000 * (seen - painted) for painted, seen in getattr(self, kind)
                  if begin <= painted < end and seen > 0]
         # A frame that was seen before it was painted is a misread broken picture.
         return [value for value in found if value > -1]
 
-    def gaps(self, begin, end):
+    def gaps(self, begin: float, end: float) -> list[float]:
         """How long each picture stayed, in seconds."""
         moments = [begin, *(seen for _, seen in self.seen(begin, end)), end]
         return [later - earlier for earlier, later in zip(moments, moments[1:])]
 
 
-def moving(trace, meter, away=None):
+def moving(trace: Trace, meter: Meter, away: Sequence[float] | None = None) -> dict[str, Any]:
     """Figures of moving content. Broken pictures don't count while the link is down, from `away[0]` to `away[1]`, and
     until the next picture: the viewer may write over the last one that it has lost the host.
     """
@@ -86,7 +90,7 @@ def moving(trace, meter, away=None):
     }
 
 
-def series(trace, meter):
+def series(trace: Trace, meter: Meter) -> list[dict[str, Any]]:
     """The same in windows of half a second; `at` is in seconds since measuring began."""
     rows = []
     for index in range(int((trace.end - trace.begin) / WINDOW)):
@@ -101,7 +105,7 @@ def series(trace, meter):
     return rows
 
 
-def dropping(rows, drop, back):
+def dropping(rows: list[dict[str, Any]], drop: float, back: float) -> dict[str, Any]:
     """How a stream follows a rate that drops and returns. `rows` is a series, the times are in its seconds."""
     before = [row for row in rows if row["at"] + WINDOW <= drop]
     slow = [row for row in rows if drop + 1 <= row["at"] and row["at"] + WINDOW <= back]
@@ -110,7 +114,7 @@ def dropping(rows, drop, back):
     if not before or not slow or not after or luma is None:
         return {}
 
-    def is_full(row):
+    def is_full(row: dict[str, Any]) -> bool:
         return row["luma"] is not None and row["luma"] >= luma - 1 and row["fps"] >= 0.9 * fps
 
     # The first window from which on nine in ten windows are as before the drop.
@@ -130,7 +134,7 @@ def dropping(rows, drop, back):
     }
 
 
-def swings(rows):
+def swings(rows: list[dict[str, Any]]) -> int:
     """The windows that are far from the settled quality."""
     luma, fps = median([row["luma"] for row in rows if row["luma"]]), median([row["fps"] for row in rows])
     if luma is None:
@@ -139,7 +143,7 @@ def swings(rows):
                or abs(row["fps"] - fps) > 0.3 * fps for row in rows)
 
 
-def returning(trace, moment):
+def returning(trace: Trace, moment: float) -> dict[str, Any]:
     """Milliseconds from a link's return to the first new picture, and to the first live one."""
     seen = trace.seen(moment, float("inf"))
     live = next((one for painted, one in seen if one - painted < 0.5), None)
@@ -147,7 +151,7 @@ def returning(trace, moment):
             "live_after": None if live is None else 1000 * (live - moment)}
 
 
-def still(trace, meter):
+def still(trace: Trace, meter: Meter) -> dict[str, Any]:
     """Figures of text that appears and stands still, with small changes."""
     shown = trace.frames[0][0]
     legible = next((look.time for look in trace.looks if look.luma >= LEGIBLE), None)

@@ -8,10 +8,13 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
+from typing import IO, Any, Self
 
 from lab.common.namespaces import entering, ip, namespace
 from lab.common.processes import end
 from lab.common.trouble import Trouble
+from lab.network.networks import Network
 
 HOST, VIEWER = "10.77.0.1", "10.77.0.2"
 DEVICE = "netlab"
@@ -20,21 +23,23 @@ DEVICE = "netlab"
 class Between:
     """A link for one run. `begin` starts the schedule; so does SIGUSR1 to `pid`."""
 
-    kind = pid = None
+    kind = ""
+    pid = 0
 
-    def __init__(self):
+    def __init__(self) -> None:
         # The start of the schedule, and the times of its changes, in seconds of CLOCK_MONOTONIC.
         self.changes = []
         self.counters = {}
 
-    def begin(self):
+    def begin(self) -> None:
         os.kill(self.pid, signal.SIGUSR1)
 
 
 class Relay(Between):
     kind = "relay"
 
-    def __init__(self, log, viewer_end, base, schedule=(), seed=1, number=0, limit=600):
+    def __init__(self, log: IO[str], viewer_end: int, base: str, schedule: Sequence[tuple[float, str]] = (),
+                 seed: int = 1, number: int = 0, limit: float | None = 600) -> None:
         """From this network namespace to that of the process `viewer_end`. The two ends are 10.77.NUMBER.1 and .2."""
         super().__init__()
         # Ends by itself if nothing else ends it, after `limit` seconds.
@@ -45,7 +50,7 @@ class Relay(Between):
             self.command += ["--at", f"{after}:{settings}"]
         self.log = log
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
                                         text=True, start_new_session=True)
         self.pid = self.process.pid
@@ -56,12 +61,12 @@ class Relay(Between):
         self.reader.start()
         return self
 
-    def change(self, settings):
+    def change(self, settings: str) -> None:
         """Changes the link now."""
         self.process.stdin.write(f"{settings}\n")
         self.process.stdin.flush()
 
-    def _read(self):
+    def _read(self) -> None:
         for line in self.process.stdout:
             event = json.loads(line)
             if event["event"] == "changed":
@@ -69,12 +74,12 @@ class Relay(Between):
             elif event["event"] == "summary":
                 self.counters = event
 
-    def end(self):
+    def end(self) -> None:
         """Ends it: after that its counters are known."""
         end(self.process)
         self.reader.join(5)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.end()
 
 
@@ -87,7 +92,7 @@ class Netem(Between):
 
     kind = "netem"
 
-    def __init__(self, log, viewer_end, base, schedule=()):
+    def __init__(self, log: IO[str], viewer_end: int, base: str, schedule: Sequence[tuple[float, str]] = ()) -> None:
         super().__init__()
         self.log, self.viewer_end = log, viewer_end
         self.state = read(base)
@@ -96,7 +101,7 @@ class Netem(Between):
         self.pid = os.getpid()
         self.timers = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         stack = self.stack = contextlib.ExitStack()
         try:
             middle = stack.enter_context(namespace(self.log))
@@ -117,27 +122,27 @@ class Netem(Between):
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for number, way in ((1, "forward"), (0, "back")):
             self.counters[way] = self._counted(number)
         self.stack.close()
 
-    def _begin(self, *_):
+    def _begin(self, *_: object) -> None:
         for after, settings in self.schedule:
             timer = threading.Timer(after, self._change, [settings])
             timer.daemon = True
             timer.start()
             self.timers.append(timer)
 
-    def _change(self, settings):
+    def _change(self, settings: str) -> None:
         self.state.update(read(settings))
         self._apply()
         self.changes.append((time.monotonic(), settings))
 
-    def _tc(self, *words):
+    def _tc(self, *words: str) -> subprocess.CompletedProcess:
         return subprocess.run([*self.inside, "tc", *words], capture_output=True, text=True)
 
-    def _apply(self):
+    def _apply(self) -> None:
         netem, tbf = tc_words(self.state)
         for side in ("side0", "side1"):
             run = self._tc("qdisc", "replace", "dev", side, "root", "handle", "1:", *netem)
@@ -149,7 +154,7 @@ class Netem(Between):
             if run.returncode != 0:
                 raise Trouble(f"netem can't do this here: {run.stderr.strip()}")
 
-    def _counted(self, number):
+    def _counted(self, number: int) -> dict[str, Any]:
         run = self._tc("-s", "-j", "qdisc", "show", "dev", f"side{number}")
         found = {"lost": 0, "queue": 0}
         for qdisc in json.loads(run.stdout or "[]"):
@@ -159,8 +164,8 @@ class Netem(Between):
         return found
 
 
-def read(text):
-    found = {}
+def read(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for word in filter(None, text.split(",")):
         name, _, value = word.partition("=")
         if name in ("down", "up"):
@@ -170,18 +175,18 @@ def read(text):
     return found
 
 
-def suits_netem(settings):
+def suits_netem(settings: Sequence[str]) -> bool:
     """netem's jitter reorders packets, and its reordering sends them without delay; the relay does such links."""
     return all(not {"jitter", "reorder"} & set(read(text)) for text in settings)
 
 
-def amount(text):
+def amount(text: str) -> float:
     """Parses a number of bytes or bits with k or M."""
     factor = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
     return float(text.rstrip("kMG")) * factor
 
 
-def tc_words(state):
+def tc_words(state: dict[str, Any]) -> tuple[list[str], list[str] | None]:
     """The settings as arguments of netem, and of tbf if there is a rate."""
     netem = ["netem", "limit", "100000", "delay", state.get("delay", "0ms")]
     share = float(state.get("loss", "0%").removesuffix("%")) / 100
@@ -204,7 +209,7 @@ def tc_words(state):
 
 
 @functools.cache
-def has_netem():
+def has_netem() -> bool:
     """Tested in a temporary namespace."""
     script = ("ip link add netlab0 type veth peer name netlab1"
               " && tc qdisc add dev netlab0 root handle 1: netem delay 1ms"
@@ -213,7 +218,8 @@ def has_netem():
     return subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True).returncode == 0
 
 
-def link(network, log, viewer_end, seed=1, prefers_relay=False, limit=600):
+def link(network: Network, log: IO[str], viewer_end: int, seed: int = 1, prefers_relay: bool = False,
+         limit: float | None = 600) -> Relay | Netem:
     """The link of a network: netem where the kernel has one that can do it. `begin` starts what isn't from the beginning."""
     schedule = [*([(0, network.then)] if network.then else []), *network.changes]
     if not prefers_relay and suits_netem(network.settings()) and has_netem():
@@ -224,28 +230,28 @@ def link(network, log, viewer_end, seed=1, prefers_relay=False, limit=600):
 class Meter:
     """Samples the counters of each end's device ten times a second, for every kind of link."""
 
-    def __init__(self, viewer_end):
+    def __init__(self, viewer_end: int) -> None:
         self.files = {"host": "/proc/self/net/dev", "viewer": f"/proc/{viewer_end}/net/dev"}
         # (time, bytes and packets that the host sent, bytes and packets that the viewer got)
         self.samples = []
         self.stopping = threading.Event()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stopping.set()
         self.thread.join(5)
 
-    def _run(self):
+    def _run(self) -> None:
         while not self.stopping.wait(0.1):
             host, viewer = self._numbers("host"), self._numbers("viewer")
             if host and viewer:
                 self.samples.append((time.monotonic(), host[8], host[9], viewer[0], viewer[1]))
 
-    def _numbers(self, name):
+    def _numbers(self, name: str) -> list[int] | None:
         with contextlib.suppress(OSError):
             for line in open(self.files[name]):
                 device, _, rest = line.partition(":")
@@ -253,7 +259,7 @@ class Meter:
                     return [int(word) for word in rest.split()]
         return None
 
-    def at(self, moment):
+    def at(self, moment: float) -> Sequence[float] | None:
         """The counters at a time, interpolated between samples."""
         before = after = None
         for sample in self.samples:
@@ -266,7 +272,7 @@ class Meter:
         part = (moment - before[0]) / (after[0] - before[0])
         return tuple(one + part * (other - one) for one, other in zip(before, after))
 
-    def mbit(self, begin, end, viewer=True):
+    def mbit(self, begin: float, end: float, viewer: bool = True) -> float | None:
         """Megabits of IP packets a second between two moments; None if nothing was counted."""
         first, last = self.at(begin), self.at(end)
         if first is None or last is None or last[0] <= first[0]:

@@ -1,24 +1,30 @@
 """Scripts/netlab: how intact and how current the picture stays on networks with loss, delay and low bandwidth."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import shlex
 import shutil
+import subprocess
 import time
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from lab.bench import systems
 from lab.common import build, isolation, records
 from lab.common.namespaces import entering, namespace
 from lab.common.numbers import rounded
-from lab.common.screens import TwoScreens
+from lab.common.screens import Screens, TwoScreens
 from lab.common.trouble import say
 from lab.network import figures, links, networks, report
+from lab.network.links import Meter
+from lab.network.networks import Network
 
 SYSTEMS = {"beamroom": ["beamroom"], "ffmpeg": ["ffplay"], "all": ["beamroom", "ffplay"]}
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/netlab")
     parser.add_argument("--only", nargs="+", metavar="NETWORK", choices=networks.NAMES, default=networks.NAMES,
                         help="of " + ", ".join(networks.NAMES) + " (all)")
@@ -49,7 +55,7 @@ def parse(arguments):
 # --- Outside the namespaces: preparation -----------------------------------------------------------------------------
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.inside:
         return inside(options)
@@ -68,18 +74,19 @@ def run(arguments):
 
 
 class BeamRoom(systems.BeamRoom):
-    def __init__(self, program, directory, host_words=(), viewer_words=()):
+    def __init__(self, program: str, directory: pathlib.Path, host_words: Sequence[str] = (),
+                 viewer_words: Sequence[str] = ()) -> None:
         super().__init__(program, directory)
         self.directory.mkdir()
         self.more = {"host": host_words, "viewer": viewer_words}
 
-    def share(self, screens, port, *more):
+    def share(self, screens: Screens, port: int, *more: object) -> str:
         return super().share(screens, port, *(more or ["--trusted-only"]), *self.more["host"])
 
-    def watch(self, screens, port, *more):
+    def watch(self, screens: Screens, port: int, *more: object) -> str:
         return super().watch(screens, port, *more, *self.more["viewer"])
 
-    def own_figures(self):
+    def own_figures(self) -> dict[str, Any]:
         """The `summary` events of both ends."""
         found = {}
         for end in ("host", "viewer"):
@@ -91,7 +98,7 @@ class BeamRoom(systems.BeamRoom):
 class FFplay(systems.FFplay):
     """Faster without a GPU: no presentation times, and no OpenGL."""
 
-    def watch(self, screens, port):
+    def watch(self, screens: Screens, port: int) -> str:
         environment = "SDL_RENDER_DRIVER=software SDL_FRAMEBUFFER_ACCELERATION=0"
         return f"{environment} " + super().watch(screens, port).replace(" -noborder", " -vf setpts=0 -noborder")
 
@@ -99,32 +106,34 @@ class FFplay(systems.FFplay):
 class BadNetwork(TwoScreens):
     """Two screens, the host's and the viewer's end of the network, and a link between them for each run."""
 
-    def __init__(self, prefers_relay=False):
+    def __init__(self, prefers_relay: bool = False) -> None:
         super().__init__(1080, 30)
         self.prefers_relay = prefers_relay
         self.screens.host_address, self.screens.viewer_address = links.HOST, links.VIEWER
         self.trace = self.directory / "trace"
 
-    def begin(self):
+    def begin(self) -> None:
         super().begin()
         self.viewer_end = self.stack.enter_context(namespace(self.log))
 
-    def running(self, command, name):
-        return super().running(self.beside(command) if name == "watch" else command, name)
+    @contextlib.contextmanager
+    def running(self, command: str, name: str) -> Iterator[subprocess.Popen]:
+        with super().running(self.beside(command) if name == "watch" else command, name) as process:
+            yield process
 
-    def beside(self, command):
+    def beside(self, command: str) -> str:
         """The command at the viewer's end of the network."""
         return f"exec {shlex.join(entering(self.viewer_end))} sh -c {shlex.quote(command)}"
 
-    def link(self, network, seed):
+    def link(self, network: Network, seed: int) -> links.Relay | links.Netem:
         return links.link(network, self.log, self.viewer_end, seed, self.prefers_relay)
 
-    def prepare_system(self, system):
+    def prepare_system(self, system: Any) -> None:
         """Prepares a system on the clean link."""
         with self.link(networks.named("clean"), 1):
             system.prepare(self)
 
-    def measure_on(self, network, system, content, seconds, seed):
+    def measure_on(self, network: Network, system: Any, content: str, seconds: float, seed: int) -> dict[str, Any] | None:
         """One run; None if the system ended by itself."""
         with self.link(network, seed) as link, links.Meter(self.viewer_end) as meter:
             with self.sharing(system, 1, 3) as ends:
@@ -143,7 +152,7 @@ class BadNetwork(TwoScreens):
             found["own"] = system.own_figures()
         return found
 
-    def read(self, network, link, meter):
+    def read(self, network: Network, link: links.Relay | links.Netem, meter: Meter) -> dict[str, Any]:
         trace = figures.Trace(self.trace)
         if network.content == "still":
             return figures.still(trace, meter)
@@ -157,7 +166,7 @@ class BadNetwork(TwoScreens):
             found.update(figures.returning(trace, away[1]))
         return found
 
-    def time_joining(self, network, system, seed):
+    def time_joining(self, network: Network, system: Any, seed: int) -> float | None:
         """Seconds from the viewer's start until the host's still text can be read; None if it never can."""
         with self.link(network, seed):
             port = self.next_port()
@@ -167,7 +176,7 @@ class BadNetwork(TwoScreens):
                                        self.beside(system.watch(self.screens, port)), seconds=15)
         return figures_["start"] and figures_["start"] / 1000
 
-    def keep(self, name, system, target):
+    def keep(self, name: str, system: Any, target: str | None) -> None:
         """Copies the logs of a run to the directory of --keep-logs."""
         if not target:
             return
@@ -179,7 +188,7 @@ class BadNetwork(TwoScreens):
                 shutil.copy(file, folder)
 
 
-def measure(options):
+def measure(options: Any) -> dict[str, Any]:
     # Imported late: it needs python3-pil, which may have been installed just now.
     from lab.common import content
 
@@ -187,7 +196,7 @@ def measure(options):
     more = (shlex.split(options.host_options), shlex.split(options.viewer_options))
     with BadNetwork(options.relay) as place:
         content.write(place.directory, place.screens.width, place.screens.height)
-        made = {}
+        made: dict[str, systems.System] = {}
         if "beamroom" in SYSTEMS[options.system]:
             made["beamroom"] = BeamRoom(os.environ["BEAMROOM"], place.directory / "now", *more)
         if options.before:
@@ -209,7 +218,8 @@ def measure(options):
     return found
 
 
-def measure_one(options, place, network, name, system, repetition):
+def measure_one(options: Any, place: BadNetwork, network: Network, name: str, system: Any,
+                repetition: int) -> dict[str, Any] | None:
     seed = options.seed + repetition
     shown = options.content if network.content == "video" else network.content
     one = place.measure_on(network, system, shown, network.seconds or options.seconds, seed)
@@ -224,7 +234,7 @@ def measure_one(options, place, network, name, system, repetition):
     return one
 
 
-def inside(options):
+def inside(options: Any) -> int:
     if options.check:
         from lab.network import relaycheck
 

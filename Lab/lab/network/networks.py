@@ -22,12 +22,12 @@ class Network:
     seconds: float = 0
 
     @property
-    def delay(self):
+    def delay(self) -> float:
         """One-way delay in milliseconds."""
         word = next(word for word in self.base.split(",") if word.startswith("delay="))
         return float(word.removeprefix("delay=").removesuffix("ms"))
 
-    def settings(self):
+    def settings(self) -> list[str]:
         return [self.base, self.then, *(text for _, text in self.changes)]
 
 
@@ -49,5 +49,5 @@ NETWORKS = [
 NAMES = [network.name for network in NETWORKS]
 
 
-def named(name):
+def named(name: str) -> Network:
     return next(network for network in NETWORKS if network.name == name)

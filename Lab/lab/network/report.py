@@ -1,5 +1,7 @@
 """The table of networks, and whether each aim is reached."""
 
+from typing import Any
+
 from lab.common import records, tables
 from lab.common.numbers import median, number
 from lab.network import aims, networks
@@ -7,13 +9,13 @@ from lab.network import aims, networks
 TITLES = {"beamroom": "BeamRoom", "before": "BeamRoom before", "ffplay": "ffmpeg to ffplay"}
 
 
-def figure(entry, network, system, name):
+def figure(entry: dict[str, Any], network: str, system: str, name: str) -> Any:
     """The median of the repetitions; None if there is none."""
     runs = entry["networks"].get(network, {}).get(system, [])
     return median([run.get(name) for run in runs if run])
 
 
-def told(entry, network, system, end, *names):
+def told(entry: dict[str, Any], network: str, system: str, end: str, *names: str) -> Any:
     """An end's own count, under the first of these names that it has."""
     runs = entry["networks"].get(network, {}).get(system, [])
     found = []
@@ -30,7 +32,7 @@ REPAIRED = ("repaired", "repairedByParity", "parityRepaired")
 ASKED = ("keyframesAsked", "keyframesRequested", "keyframeRequests")
 
 
-def line(network, system, repetition, one):
+def line(network: networks.Network, system: str, repetition: int, one: dict[str, Any]) -> str:
     """Prints one run when it ends."""
     if network.content == "still":
         words = (f"legible after {number(one['legible_after'], 1, ' s')}, to who joins after"
@@ -44,16 +46,16 @@ def line(network, system, repetition, one):
     return f"{TITLES[system]}, {network.title}, {repetition + 1}: {words}"
 
 
-def moving_rows(entry, system):
+def moving_rows(entry: dict[str, Any], system: str) -> list[list[str]]:
     rows = []
     for network in networks.NETWORKS:
         if network.content == "still" or system not in entry["networks"].get(network.name, {}):
             continue
 
-        def get(name):
+        def get(name: str) -> Any:
             return figure(entry, network.name, system, name)
 
-        def counted(end, *names):
+        def counted(end: str, *names: str) -> str:
             return number(told(entry, network.name, system, end, *names), 0)
 
         rows.append([
@@ -70,12 +72,12 @@ MOVING = ["", "fps", "frozen %", "longest ms", "median/p95/max ms", "broken %", 
           "repaired", "asked", "keyframes", "lost"]
 
 
-def show_series(entry, system):
+def show_series(entry: dict[str, Any], system: str) -> None:
     runs = [run for run in entry["networks"].get("drop", {}).get(system, []) if run and run.get("series")]
     if not runs:
         return
     network = networks.named("drop")
-    what = {at: settings for at, settings in network.changes}
+    what = dict(network.changes)
     rows = [[f"{row['at']:g}", number(row["fps"], 0), number(row["median"], 0), number(row["max"], 0),
              number(row["luma"]), number(row["mbit_sent"], 2), number(row["mbit"], 2),
              what.get(int(row["at"]), "") if row["at"] == int(row["at"]) else ""] for row in runs[0]["series"]]
@@ -83,11 +85,11 @@ def show_series(entry, system):
     print(tables.text(rows, head) + "\n")
 
 
-def show_still(entry):
+def show_still(entry: dict[str, Any]) -> None:
     rows = []
     for system, title in TITLES.items():
         if system in entry["networks"].get("narrow", {}):
-            def get(name):
+            def get(name: str) -> Any:
                 return figure(entry, "narrow", system, name)
 
             rows.append([title, number(get("legible_after"), 1), number(get("join_after"), 1),
@@ -99,7 +101,7 @@ def show_still(entry):
         print(tables.text(rows, head) + "\n")
 
 
-def show(entry):
+def show(entry: dict[str, Any]) -> None:
     print(f"{entry['date']}, commit {entry['commit']}, {records.describe(entry['machine'])}")
     kinds = sorted({run["link"]["kind"] for systems in entry["networks"].values() for runs in systems.values()
                     for run in runs if run})

@@ -18,7 +18,7 @@ NAMES = ("viewers", "memory", "joins", "misbehaving", "networks", "class", "over
 FUNCTIONS = {name: getattr(rows, "classroom" if name == "class" else name) for name in NAMES}
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="Scripts/bench crowd", formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="kinds of misbehaviour (several of one peer's joined by +, or by / if it takes turns):\n"
@@ -54,7 +54,7 @@ def parse(arguments):
     return options
 
 
-def peers_of(text):
+def peers_of(text: str) -> list[str]:
     found = []
     for word in text.split(","):
         kinds, _, count = word.partition(":")
@@ -67,7 +67,7 @@ def peers_of(text):
     return found
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.inside:
         return inside(options)
@@ -82,7 +82,7 @@ def run(arguments):
 # --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> int:
     isolation.start_loopback()
     directory = tempfile.mkdtemp(prefix="beamroom-crowd-")
     try:
@@ -92,7 +92,7 @@ def inside(options):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def measure(place):
+def measure(place: Place) -> int:
     options = place.options
     load, found, failed = os.getloadavg()[0], {}, 0
     if load > 1:
@@ -126,7 +126,7 @@ def measure(place):
 # --- For the tests: nothing is judged by time ------------------------------------------------------------------------
 
 
-def check(place):
+def check(place: Place) -> int:
     """8 honest viewers beside misbehaving ones; exit status 1 if an honest one got no picture or was disconnected."""
     place.prepare(8 + len(rows.MISBEHAVING))
     run, seen = rows.beside(place, rows.MISBEHAVING, len(rows.MISBEHAVING), honest=8, size="640x360", bit_rate="1M",

@@ -6,6 +6,7 @@ At the end it writes as JSON how often it joined and why it was evicted.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import socket
 import ssl
 import struct
 import time
+from typing import Any
 
 from lab.attack import wire
 from lab.attack.peer import Peer, Refused, clock
@@ -30,7 +32,7 @@ PAUSE = 0.5
 class KnownIdentity(wire.Identity):
     """The key that `beamroom-crowd prepare` made."""
 
-    def __init__(self, key_file):
+    def __init__(self, key_file: str) -> None:
         from cryptography.hazmat.primitives import serialization
 
         self.key = serialization.load_pem_private_key(pathlib.Path(key_file).read_bytes(), None)
@@ -40,20 +42,24 @@ class KnownIdentity(wire.Identity):
 
 
 class Viewer:
-    def __init__(self, turns, host, identity, source, name):
+    def __init__(self, turns: list[list[str]], host: tuple[str, int], identity: wire.Identity,
+                 source: str, name: str) -> None:
         # Each connection uses the next of these lists of kinds.
         self.lists = [[KINDS[kind]() for kind in kinds] for kinds in turns]
         self.kinds, self.visits = self.lists[0], 0
         self.host, self.identity, self.source, self.name = host, identity, source, name
         self.joins = self.turns = 0
         self.endings = collections.Counter()
-        self.peer = self.media = self.newest = None
+        # Those of the present visit.
+        self.peer: Any = None
+        self.media: Any = None
+        self.newest: int | None = None
         self.expected = 0
 
-    def all(self, flag):
+    def all(self, flag: str) -> bool:
         return all(getattr(kind, flag) for kind in self.kinds)
 
-    def run(self, end):
+    def run(self, end: float) -> None:
         while time.monotonic() < end:
             self.kinds = self.lists[self.visits % len(self.lists)]
             self.visits += 1
@@ -63,10 +69,10 @@ class Viewer:
                 self.ended(error)
             time.sleep(min(PAUSE, max(0, end - time.monotonic())))
 
-    def ended(self, reason):
+    def ended(self, reason: object) -> None:
         self.endings[str(reason)[:120] or type(reason).__name__] += 1
 
-    def visit(self, end):
+    def visit(self, end: float) -> None:
         if not self.all("watches"):
             while time.monotonic() < end:
                 begin = time.monotonic()
@@ -75,7 +81,7 @@ class Viewer:
                         kind.tick(self)
                 time.sleep(max(0.001, TICK - (time.monotonic() - begin)))
             return
-        with Peer(*self.host, self.identity, self.source) as self.peer:
+        with Peer(self.host[0], self.host[1], self.identity, self.source) as self.peer:
             self.peer.join(self.name)
             self.joins += 1
             self.begin_stream()
@@ -86,17 +92,17 @@ class Viewer:
             finally:
                 self.media.close()
 
-    def begin_stream(self):
+    def begin_stream(self) -> None:
         self.media = self.peer.open_media()
         self.media.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
         self.media.setblocking(False)
         session = self.peer.session
         self.keys = {session.media_key.number: session.media_key}
         self.frames, self.newest, self.expected = {}, None, 0
-        self.token, self.token_end = b"", 0
+        self.token, self.token_end = b"", 0.0
 
-    def watch(self, end):
-        next_hello = next_ping = next_report = next_tick = 0
+    def watch(self, end: float) -> None:
+        next_hello = next_ping = next_report = next_tick = 0.0
         while (now := time.monotonic()) < end:
             if now >= next_hello:
                 next_hello = now + (1 if self.frames or not self.all("reads_media") else 0.15)
@@ -121,7 +127,7 @@ class Viewer:
 
     # --- Receiving
 
-    def take_control(self):
+    def take_control(self) -> None:
         while self.peer.socket.pending() or select.select([self.peer.socket], [], [], 0)[0]:
             try:
                 more = self.peer.socket.recv(1 << 16)
@@ -132,7 +138,7 @@ class Viewer:
             self.peer.buffer += more
             self.take_messages()
 
-    def take_messages(self):
+    def take_messages(self) -> None:
         buffer, start = self.peer.buffer, 0
         while len(buffer) >= start + 4:
             stop = start + 4 + struct.unpack_from(">I", buffer, start)[0]
@@ -142,7 +148,7 @@ class Viewer:
             start = stop
         self.peer.buffer = buffer[start:]
 
-    def take_message(self, message):
+    def take_message(self, message: bytes) -> None:
         if message[0] == wire.MEDIA_KEY:
             key = wire.Key.read(message[1:])
             self.keys[key.number] = key
@@ -151,7 +157,7 @@ class Viewer:
         elif message[0] in (wire.REFUSED, wire.BYE):
             raise Refused("told: " + message[5 if message[0] == wire.REFUSED else 3:].decode(errors="replace"))
 
-    def take_media(self):
+    def take_media(self) -> None:
         for _ in range(64):
             try:
                 data, control, _, _ = self.media.recvmsg(1 << 16, socket.CMSG_SPACE(4))
@@ -161,7 +167,7 @@ class Viewer:
                          if (level, kind) == (socket.IPPROTO_UDP, UDP_GRO)), len(data)) or len(data)
             self.take_burst([data[start:start + size] for start in range(0, len(data), size)])
 
-    def take_burst(self, datagrams):
+    def take_burst(self, datagrams: list[bytes]) -> None:
         """Opens the first and the last datagram of a burst: those between are parts of the same frame."""
         if len(datagrams) > 2 and all(datagram[0] == wire.MEDIA for datagram in datagrams):
             first, last = self.open(datagrams[0]), self.open(datagrams[-1])
@@ -173,7 +179,7 @@ class Viewer:
             if part:
                 self.came(part, part.part, 1)
 
-    def open(self, datagram):
+    def open(self, datagram: bytes) -> wire.Part | None:
         """The part in a datagram; None if it holds none."""
         key = self.keys.get(struct.unpack_from(">H", datagram, 2)[0])
         if key is None:
@@ -187,7 +193,7 @@ class Viewer:
             return None
         return wire.Part.read(key.open(datagram))
 
-    def came(self, part, highest, count):
+    def came(self, part: wire.Part, highest: int, count: int) -> None:
         now = clock()
         if part.flags & 4:
             return
@@ -201,35 +207,33 @@ class Viewer:
 
     # --- Sending
 
-    def hello(self):
+    def hello(self) -> None:
         token = self.token if time.monotonic() < self.token_end else b""
         self.say(wire.HELLO_DATAGRAM, struct.pack(">Q", clock()) + token)
 
-    def say(self, kind, plaintext):
+    def say(self, kind: int, plaintext: bytes) -> None:
         self.send_datagram(self.peer.datagram(kind, plaintext))
 
-    def send_datagram(self, datagram):
-        try:
+    def send_datagram(self, datagram: bytes) -> None:
+        # If its socket is full, it can't send faster.
+        with contextlib.suppress(BlockingIOError):
             self.media.sendto(datagram, (self.peer.address, self.peer.session.media_port))
-        except BlockingIOError:
-            # Its socket is full: it can't send faster.
-            pass
 
-    def say_report(self):
+    def say_report(self) -> None:
         now = clock()
         entries = [(frame, received, highest, now - first, now - last)
                    for frame, (received, highest, first, last) in self.frames.items()]
-        said = now, entries, self.expected, 0
+        expected, missed = self.expected, 0
         for kind in self.kinds:
-            said = kind.report(self, *said)
+            said = kind.report(self, now, entries, expected, missed)
             if said is None:
                 return
-        now, entries, expected, missed = said
+            now, entries, expected, missed = said
         self.say(wire.FEEDBACK, wire.report(now, expected, missed)
                  + (wire.arrivals(*entries[-12:]) if entries else b""))
 
 
-def run():
+def run() -> None:
     parser = argparse.ArgumentParser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A viewer that misbehaves.",
@@ -242,7 +246,7 @@ def run():
     parser.add_argument("--seconds", type=float, default=10)
     options = parser.parse_args()
 
-    def end(*_):
+    def end(*_: object) -> Any:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, end)
@@ -250,10 +254,8 @@ def run():
                     options.name)
     # The measured processes have priority.
     os.nice(5)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         viewer.run(time.monotonic() + options.seconds)
-    except KeyboardInterrupt:
-        pass
     # A second signal would end the process before it writes its result.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print(json.dumps({"event": "misbehaved", "t": 0, "kinds": options.kinds, "joins": viewer.joins,

@@ -1,9 +1,12 @@
 """The rows of `Scripts/bench crowd`: their scenes and figures."""
 
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from lab.bench.crowd.scene import JOINING, JOINING_PAUSE, LAST, SETTLE, Networks, Scene, memory_of, shaped
+from lab.bench.crowd.scene import JOINING, JOINING_PAUSE, LAST, SETTLE, Networks, Place, Scene, memory_of, shaped
 from lab.common.numbers import median, number
+from lab.common.programs import Event
 
 # Frames a second that every viewer of 30 is to get.
 LEAST_RATE = 29
@@ -21,11 +24,11 @@ LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,
          "200 ms round trip": "delay=100ms"}
 
 
-def say_nothing(_):
+def say_nothing(_: object) -> None:
     pass
 
 
-def shown(run):
+def shown(run: dict[str, Any]) -> str:
     """The main figures of a run, printed as soon as it ends."""
     return (f"slowest {run['fps_lowest']:.1f} frames/s, latency {number(run['latency'])} / "
             f"{number(run['latency_p95'])} ms, {run['lost']} frames lost; host {run['host_cpu']:.0%} of a core, light "
@@ -35,11 +38,11 @@ def shown(run):
 # --- Figures of a group of viewers -----------------------------------------------------------------------------------
 
 
-def group(run, *names):
+def group(run: dict[str, Any], *names: str) -> list[dict[str, Any]]:
     return [viewer for viewer in run["crowd"]["viewers"] if not names or viewer["group"] in names]
 
 
-def figures(run, *names):
+def figures(run: dict[str, Any], *names: str) -> dict[str, Any]:
     """The figures of these groups of viewers, in one run."""
     viewers = group(run, *names)
     watching = [viewer for viewer in viewers if viewer["frames"]]
@@ -65,7 +68,7 @@ def figures(run, *names):
     }
 
 
-def keep(run, *names):
+def keep(run: dict[str, Any], *names: str) -> dict[str, Any]:
     """The figures of a run and of the machine, without those of each viewer."""
     crowd = run["crowd"]
     return {**figures(run, *names), "spread": crowd.get("spreadMs"), "host_cpu": run["host_cpu"],
@@ -76,7 +79,7 @@ def keep(run, *names):
 # --- A growing number of viewers -------------------------------------------------------------------------------------
 
 
-def viewers(place, say=say_nothing):
+def viewers(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """One, 50 and 200 viewers, as far as the program admits them."""
     found, options = [], place.options
     counts = sorted({min(count, place.most_viewers) for count in options.counts})
@@ -94,15 +97,16 @@ def viewers(place, say=say_nothing):
     return {"runs": found, "limit": place.most_viewers if max(counts) < max(options.counts) else None}
 
 
-def batches(name, count, start):
-    """Groups of viewers that come one after the other, and how long that takes, in seconds. Each new keyframe goes to everybody: a
-    machine that is nearly full must not be overrun where joining isn't what is measured."""
+def batches(name: str, count: int, start: float) -> tuple[list[str], float]:
+    """Groups of viewers that come one after the other, and how long that takes, in seconds. Each new keyframe goes to
+    everybody: a machine that is nearly full must not be overrun where joining isn't what is measured.
+    """
     groups = [f"{name}{number}:{min(JOINING, count - number * JOINING)}:{start + number * JOINING_PAUSE}:0.1"
               for number in range(-(-count // JOINING))]
     return groups, len(groups) * JOINING_PAUSE
 
 
-def watched_by(place, count, bit_rate):
+def watched_by(place: Place, count: int, bit_rate: str) -> dict[str, Any]:
     real = min(place.options.real, count // 5)
     with Scene(place, count, bit_rate) as scene:
         scene.watch(real)
@@ -117,7 +121,7 @@ def watched_by(place, count, bit_rate):
 # --- Memory of one more viewer ---------------------------------------------------------------------------------------
 
 
-def memory(place, say=say_nothing):
+def memory(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """The memory of one host with 10 viewers, and later with all. One host, because two hosts differ by more."""
     few, many = 10, min(max(place.options.counts), place.most_viewers)
     place.prepare(many)
@@ -145,7 +149,7 @@ def memory(place, say=say_nothing):
 # --- 40 join at once -------------------------------------------------------------------------------------------------
 
 
-def joins(place, say=say_nothing):
+def joins(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """40 viewers join within a second while 5 watch."""
     found = []
     place.prepare(45)
@@ -160,7 +164,7 @@ def joins(place, say=say_nothing):
     return {"runs": found}
 
 
-def joined(run):
+def joined(run: dict[str, Any]) -> dict[str, Any]:
     joining = group(run, "joining")
     times = [viewer["firstPictureMs"] for viewer in joining if viewer["firstPictureMs"] is not None]
     paired = [viewer["pairedMs"] for viewer in joining if viewer["pairedMs"] is not None]
@@ -183,7 +187,7 @@ def joined(run):
 # --- 10 of 50 misbehave ----------------------------------------------------------------------------------------------
 
 
-def misbehaving(place, say=say_nothing):
+def misbehaving(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """40 honest viewers with 10 misbehaving ones, and with 10 more honest ones, in turns."""
     found = {"without": [], "with": [], "peers": []}
     place.prepare(60)
@@ -200,7 +204,9 @@ def misbehaving(place, say=say_nothing):
     return found
 
 
-def beside(place, peers, others, honest=40, size="1920x1080", bit_rate=None, seconds=None, settle=SETTLE):
+def beside(place: Place, peers: list[str], others: int, honest: int = 40, size: str = "1920x1080",
+           bit_rate: str | None = None, seconds: float | None = None,
+           settle: float = SETTLE) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     seconds = seconds or place.options.seconds
     within = honest / 20
     begin = within + settle + 1
@@ -223,11 +229,11 @@ def beside(place, peers, others, honest=40, size="1920x1080", bit_rate=None, sec
     return keep(run, "honest"), seen
 
 
-def words_of(peer):
+def words_of(peer: dict[str, Any]) -> str:
     if "trouble" in peer:
         return f"came to no end: {peer['trouble']}"
 
-    def listed(counts):
+    def listed(counts: dict[str, int]) -> str:
         return "; ".join(f"{count} × {reason}" for reason, count in counts.items())
 
     return (f"let in {peer['joins']} times; the host: {listed(peer['host_said']) or 'nothing'}; it saw: "
@@ -237,9 +243,9 @@ def words_of(peer):
 # --- Different networks ----------------------------------------------------------------------------------------------
 
 
-def networks(place, say=say_nothing):
+def networks(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """A viewer on a clean link alone, and with three others on bad links, in turns."""
-    found = {"alone": [], "beside": [], "links": list(LINKS)}
+    found: dict[str, Any] = {"alone": [], "beside": [], "links": list(LINKS)}
     place.prepare(4)
     for repetition in range(max(2, place.options.reps)):
         for is_alone in (True, False) if repetition % 2 == 0 else (False, True):
@@ -251,7 +257,7 @@ def networks(place, say=say_nothing):
     return found
 
 
-def with_links(place, links):
+def with_links(place: Place, links: Sequence[str]) -> dict[str, Any]:
     # The bandwidth estimate of a bad path settles within some seconds.
     begin, seconds = SETTLE + 5, place.options.seconds
     with Scene(place, 4, place.options.bit_rate, bind=None) as scene, Networks(place, links) as ends:
@@ -269,7 +275,7 @@ def with_links(place, links):
 # --- A class behind one access point ---------------------------------------------------------------------------------
 
 
-def classroom(place, say=say_nothing):
+def classroom(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """Twenty viewers with one bottleneck, which carries a fraction of what they want."""
     found = []
     place.prepare(CLASS)
@@ -294,7 +300,7 @@ def classroom(place, say=say_nothing):
 # --- More than the machine carries -----------------------------------------------------------------------------------
 
 
-def overload(place, say=say_nothing):
+def overload(place: Place, say: Callable[[str], None] = say_nothing) -> dict[str, Any]:
     """200 viewers, of which 150 leave together; and one that comes while all watch."""
     found = []
     place.prepare(OVERLOAD)
@@ -315,17 +321,19 @@ def overload(place, say=say_nothing):
             events = scene.host.events
             newcomer = scene.real[0].events
         run["begin_after"], after["begin_after"] = begin, begin + seconds + BACK
-        found.append({"all": keep(run), "after": keep(after), "newcomer": said_to(newcomer),
-                      "sheds": [event["sheds"] for event in events if event["event"] == "overload"],
-                      "sent": [round(event["kbps"] / 1000, 1) for event in events if event["event"] == "stats"]})
-        say(f"{OVERLOAD} viewers: {shown(found[-1]['all'])}; {number(found[-1]['all']['mbit'])} Mbit/s each; the host "
-            f"sheds {', '.join(found[-1]['sheds']) or 'nothing'}; one that comes: {found[-1]['newcomer']}; "
-            f"{OVERLOAD - LEAVING} of them, {BACK} s after {LEAVING} have left: {shown(found[-1]['after'])}, "
-            f"{number(found[-1]['after']['mbit'])} Mbit/s each")
+        made: dict[str, Any] = {
+            "all": keep(run), "after": keep(after), "newcomer": said_to(newcomer),
+            "sheds": [event["sheds"] for event in events if event["event"] == "overload"],
+            "sent": [round(event["kbps"] / 1000, 1) for event in events if event["event"] == "stats"]}
+        found.append(made)
+        say(f"{OVERLOAD} viewers: {shown(made['all'])}; {number(made['all']['mbit'])} Mbit/s each; the host "
+            f"sheds {', '.join(made['sheds']) or 'nothing'}; one that comes: {made['newcomer']}; "
+            f"{OVERLOAD - LEAVING} of them, {BACK} s after {LEAVING} have left: {shown(made['after'])}, "
+            f"{number(made['after']['mbit'])} Mbit/s each")
     return {"runs": found}
 
 
-def said_to(events):
+def said_to(events: list[Event]) -> str:
     """What became of a viewer that came: it got the picture, or was told why not."""
     for event in events:
         if event["event"] == "first-frame":

@@ -1,5 +1,6 @@
 """A host and its viewers as processes, for one run of `Scripts/bench crowd`, and their figures."""
 
+import argparse
 import contextlib
 import itertools
 import os
@@ -9,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 from lab.common import processes
 from lab.common.namespaces import entering, namespace
@@ -30,7 +33,7 @@ FIRST, LAST = -10, 5
 class Place:
     """The programs, and the identities of host and viewers."""
 
-    def __init__(self, program, crowd, directory, options):
+    def __init__(self, program: str, crowd: str, directory: str, options: argparse.Namespace) -> None:
         self.program, self.crowd, self.directory, self.options = program, crowd, pathlib.Path(directory), options
         help_ = subprocess.run([program, "share", "--help"], capture_output=True, text=True).stdout
         self.has_limit_option = "--max-viewers" in help_
@@ -42,14 +45,14 @@ class Place:
         self.ports = itertools.count(20_000)
         self.log = open(self.directory / "log", "a+")
 
-    def prepare(self, count):
+    def prepare(self, count: int) -> None:
         """Makes keys for that many light viewers, and for the real ones."""
         if count > self.prepared:
             subprocess.run([self.crowd, "prepare", str(self.directory / "population"), "--count", str(count),
                             "--real", str(max(1, self.options.real))], check=True)
             self.prepared = count
 
-    def source(self, size):
+    def source(self, size: str) -> list[str]:
         """The content to share."""
         if self.options.content != "noise":
             return ["--source", "pattern", "--content", self.options.content, "--size", size, "--max-fps", "30"]
@@ -60,12 +63,12 @@ class Place:
         return ["--source", str(file)]
 
     @property
-    def population(self):
+    def population(self) -> pathlib.Path:
         return self.directory / "population"
 
 
 @contextlib.contextmanager
-def shaped(mbit):
+def shaped(mbit: float) -> Iterator[None]:
     """All that passes the loopback of this private network shares so many Mbit/s, with a queue of 50 ms."""
     made = subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", f"{mbit}mbit", "burst", "32k",
                            "latency", "50ms"], capture_output=True, text=True)
@@ -80,7 +83,8 @@ def shaped(mbit):
 class Scene:
     """One host and its viewers."""
 
-    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1", source=None, host=FIRST):
+    def __init__(self, place: Place, viewers: int, bit_rate: str = "8M", size: str = "1920x1080",
+                 bind: str | None = "127.0.0.1", source: Sequence[str] | None = None, host: int = FIRST) -> None:
         """`host`: its niceness."""
         self.place, self.bind, self.niceness = place, bind, host
         self.stack = contextlib.ExitStack()
@@ -91,9 +95,11 @@ class Scene:
                       *([] if bind is None else ["--bind", bind]), *shlex.split(place.options.host_options)]
         if place.has_limit_option:
             self.words += ["--max-viewers", str(max(64, viewers + 20))]
-        self.real, self.misbehaving = [], []
+        self.real: list[Program] = []
+        # With its kinds and its number.
+        self.misbehaving: list[tuple[Program, str, int]] = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         try:
             self.host = self.start(self.words, self.place.population / "host", self.niceness)
             if not self.host.wait_for("ready"):
@@ -103,33 +109,33 @@ class Scene:
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stack.close()
 
-    def start(self, words, state, niceness=FIRST):
+    def start(self, words: Sequence[object], state: pathlib.Path, niceness: int = FIRST) -> Program:
         program = Program([str(word) for word in words], state)
         self.stack.callback(program.end)
         set_niceness(program.pid, niceness)
         return program
 
-    def watch(self, count=None):
+    def watch(self, count: int | None = None) -> None:
         """Starts real viewers, which decode."""
         for number in range(self.place.options.real if count is None else count):
             viewer = self.start([self.place.program, "watch", f"127.0.0.1:{self.port}", "--no-window", "--json",
                                  "--time-limit", "300"], self.place.population / f"real-{number}")
             self.real.append(viewer)
 
-    def misbehave(self, peers, seconds, first):
+    def misbehave(self, peers: list[str], seconds: float, first: int) -> None:
         """Starts a process for each of `peers` (lists of kinds), with the keys from number `first` on."""
         for number, kinds in enumerate(peers, first):
             key = self.place.population / "crowd" / f"{number}.pem"
-            peer = self.start([sys.executable, "-B", "-m", "lab.bench.crowd.misbehaving", kinds, "--port", self.port, "--key", key,
-                               "--source", f"127.0.{1 + number // 250}.{1 + number % 250}", "--name",
+            peer = self.start([sys.executable, "-B", "-m", "lab.bench.crowd.misbehaving", kinds, "--port", self.port,
+                               "--key", key, "--source", f"127.0.{1 + number // 250}.{1 + number % 250}", "--name",
                                f"crowd {number}", "--seconds", seconds], self.place.directory, niceness=LAST)
-            peer.kinds, peer.number = kinds, number
-            self.misbehaving.append(peer)
+            self.misbehaving.append((peer, kinds, number))
 
-    def crowd(self, groups, begin, seconds, first=0, at=(), target="127.0.0.1", more=()):
+    def crowd(self, groups: Sequence[str], begin: float, seconds: float, first: int = 0, at: Sequence[str] = (),
+              target: str = "127.0.0.1", more: Sequence[object] = ()) -> Program:
         """Starts light viewers. `at`: a command prefix that enters a network namespace."""
         words = [*at, self.place.crowd, "watch", f"{target}:{self.port}", "--directory", self.place.population,
                  "--begin", begin, "--seconds", seconds, "--first", first, *more]
@@ -137,27 +143,27 @@ class Scene:
             words += ["--group", group]
         return self.start(words, self.place.directory)
 
-    def measure(self, crowd):
+    def measure(self, crowd: Program) -> dict[str, Any]:
         """The figures between the crowd's `begin` and `end`, including its result."""
         begin = self.moment(crowd, "begin")
-        before = [self.sample(crowd), time.monotonic()]
+        before, started = self.sample(crowd), time.monotonic()
         self.moment(crowd, "end")
-        after = [self.sample(crowd), time.monotonic()]
+        after, ended = self.sample(crowd), time.monotonic()
         found = self.result_of(crowd)
         if self.host.fate:
             raise Trouble(f"The host ended by {self.host.fate}: {self.host.error_text}")
-        span = after[1] - before[1]
+        span = ended - started
         return {
-            "crowd": found, "host_cpu": (after[0]["host"] - before[0]["host"]) / span,
-            "crowd_cpu": (after[0]["crowd"] - before[0]["crowd"]) / span,
-            "idle": (after[0]["idle"] - before[0]["idle"]) / span / os.cpu_count(),
-            "rss": after[0]["rss"], "peak": after[0]["peak"], "begin": begin,
-            "real": [self.real_figures(viewer, before[1], after[1]) for viewer in self.real],
+            "crowd": found, "host_cpu": (after["host"] - before["host"]) / span,
+            "crowd_cpu": (after["crowd"] - before["crowd"]) / span,
+            "idle": (after["idle"] - before["idle"]) / span / (os.cpu_count() or 1),
+            "rss": after["rss"], "peak": after["peak"], "begin": begin,
+            "real": [self.real_figures(viewer, started, ended) for viewer in self.real],
             "host_events": self.told(), "load": os.getloadavg()[0],
         }
 
     @staticmethod
-    def result_of(crowd):
+    def result_of(crowd: Program) -> dict[str, Any]:
         found = crowd.wait_for("result", 60)
         if found is None:
             raise Trouble(f"The viewers came to no result: {crowd.error_text}")
@@ -167,20 +173,20 @@ class Scene:
                 viewer.setdefault(name, None)
         return found
 
-    def moment(self, crowd, name):
+    def moment(self, crowd: Program, name: str) -> float:
         event = crowd.wait_for(name, 120)
         if event is None:
             raise Trouble(f"The viewers came to no {name}: {crowd.error_text}")
         return event["time"]
 
-    def sample(self, crowd):
+    def sample(self, crowd: Program) -> dict[str, Any]:
         memory = memory_of(self.host.pid)
         with open("/proc/stat") as file:
             idle = int(file.readline().split()[4]) / os.sysconf("SC_CLK_TCK")
         return {"host": self.host.processor(), "crowd": crowd.processor(), "idle": idle, **memory}
 
     @staticmethod
-    def real_figures(viewer, begin, end):
+    def real_figures(viewer: Program, begin: float, end: float) -> dict[str, Any]:
         lines = [event for event in viewer.named("stats", begin + 0.5) if event["at"] <= end + 0.5]
         latencies = [line["latencyMs"]["captureToPicture"] for line in lines
                      if "captureToPicture" in line.get("latencyMs", {})]
@@ -189,23 +195,22 @@ class Scene:
                 "median": median([one["median"] for one in latencies]),
                 "p95": median([one["p95"] for one in latencies])}
 
-    def told(self):
+    def told(self) -> list[dict[str, Any]]:
         """The host's reasons for viewers that left or were refused."""
-        left = [{"name": event.get("name"), "reason": event.get("reason")}
+        return [{"name": event.get("name"), "reason": event.get("reason")}
                 for event in self.host.events if event["event"] in ("viewer-left", "refused")]
-        return left
 
-    def end_misbehaving(self):
+    def end_misbehaving(self) -> list[dict[str, Any]]:
         """Ends the misbehaving viewers; returns the result of each."""
         found = []
-        for peer in self.misbehaving:
+        for peer, _, _ in self.misbehaving:
             # A process that has stopped itself must be continued before it can end.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(peer.pid, signal.SIGCONT)
             peer.process.terminate()
-        for peer in self.misbehaving:
+        for peer, kinds, number in self.misbehaving:
             said = peer.wait_for("misbehaved", 6)
-            found.append({"kinds": peer.kinds, "name": f"crowd {peer.number}",
+            found.append({"kinds": kinds, "name": f"crowd {number}",
                           **({"joins": said["joins"], "endings": said["endings"]} if said
                              else {"trouble": peer.error_text[-400:]})})
         return found
@@ -214,10 +219,10 @@ class Scene:
 class Networks:
     """Viewers with their own links, each in a network namespace, for one scene."""
 
-    def __init__(self, place, links):
+    def __init__(self, place: Place, links: Sequence[str]) -> None:
         self.place, self.links = place, links
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.stack = contextlib.ExitStack()
         try:
             self.ends = []
@@ -230,11 +235,11 @@ class Networks:
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stack.close()
 
 
-def set_niceness(session, niceness):
+def set_niceness(session: int, niceness: int) -> None:
     """Sets the niceness of a session. If the kernel schedules sessions as groups (sched(7), autogroup), a process's own
     niceness counts only within its session.
     """
@@ -242,7 +247,7 @@ def set_niceness(session, niceness):
         pathlib.Path(f"/proc/{session}/autogroup").write_text(str(niceness))
 
 
-def memory_of(pid):
+def memory_of(pid: int) -> dict[str, Any]:
     """In KiB: resident memory, the part of it that isn't files, and its peak."""
     found = processes.memory(pid)
     return {"rss": found.get("VmRSS", 0), "own": found.get("RssAnon", 0), "peak": found.get("VmHWM", 0)}

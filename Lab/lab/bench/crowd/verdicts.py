@@ -1,6 +1,7 @@
 """The output of `Scripts/bench crowd`: figures, aims, and whether each aim is reached."""
 
 import dataclasses
+from typing import Any
 
 from lab.bench.crowd.rows import LEAST_RATE, words_of
 from lab.common import tables
@@ -17,14 +18,14 @@ class Line:
     reached: str
 
 
-def of(runs, name):
+def of(runs: list[dict[str, Any]], name: str) -> Any:
     return median([run.get(name) for run in runs])
 
 
 # --- Rows ------------------------------------------------------------------------------------------------------------
 
 
-def viewers(found):
+def viewers(found: dict[str, Any]) -> list[Line]:
     runs = found["runs"]
     by_count = {count: [run for run in runs if run["count"] == count]
                 for count in sorted({run["count"] for run in runs})}
@@ -68,7 +69,7 @@ def viewers(found):
     return lines
 
 
-def memory(found):
+def memory(found: dict[str, Any]) -> list[Line]:
     runs = found["runs"]
     if not runs:
         return []
@@ -77,7 +78,7 @@ def memory(found):
                  f"{each:.0f} KiB", tables.yes(each < 100))]
 
 
-def joins(found):
+def joins(found: dict[str, Any]) -> list[Line]:
     runs = found["runs"]
     title = "40 join within 1 s"
     longest, joined = max(run["first_longest"] for run in runs), min(run["joined"] for run in runs)
@@ -115,7 +116,7 @@ COMPARED = [
 ]
 
 
-def compared(title, without, with_):
+def compared(title: str, without: list[dict[str, Any]], with_: list[dict[str, Any]]) -> list[Line]:
     """Compares runs with something to runs without it. Reached if the difference of the medians is within the noise:
     the range of the runs without it, or the minimum noise above if that is more. If those runs don't reach their frame
     rate, as on a busy machine, there is no verdict.
@@ -143,7 +144,7 @@ OWN_ENDINGS = {"its program has ended", "another viewer of the same device took 
                "it has ended", "another one of the same device has come"}
 
 
-def misbehaving(found):
+def misbehaving(found: dict[str, Any]) -> list[Line]:
     lines = compared("10 of 50 misbehave, the other 40", found["without"], found["with"])
     silent = [peer["kinds"] for seen in found["peers"] for peer in seen if "trouble" in peer]
     evicted = sorted({peer["kinds"] for seen in found["peers"] for peer in seen
@@ -156,7 +157,7 @@ def misbehaving(found):
     return lines
 
 
-def networks(found):
+def networks(found: dict[str, Any]) -> list[Line]:
     lines = compared(f"clean viewer beside {', '.join(found['links'])}", found["alone"], found["beside"])
     for index, name in enumerate(found["links"]):
         some = [run["others"][index] for run in found["beside"]]
@@ -166,7 +167,7 @@ def networks(found):
     return lines
 
 
-def classroom(found):
+def classroom(found: dict[str, Any]) -> list[Line]:
     lines = []
     for carried in sorted({run["carried"] for run in found["runs"]}):
         runs = [run for run in found["runs"] if run["carried"] == carried]
@@ -184,7 +185,7 @@ def classroom(found):
     return lines
 
 
-def overload(found):
+def overload(found: dict[str, Any]) -> list[Line]:
     runs = found["runs"]
     title = f"{runs[0]['all']['viewers'] + runs[0]['after']['viewers']} viewers at once"
     everybody, after = [run["all"] for run in runs], [run["after"] for run in runs]
@@ -208,19 +209,19 @@ ROWS = {"viewers": viewers, "memory": memory, "joins": joins, "misbehaving": mis
         "class": classroom, "overload": overload}
 
 
-def all_lines(found):
+def all_lines(found: dict[str, Any]) -> list[Line]:
     return [line for name, lines in ROWS.items() if name in found for line in lines(found[name])]
 
 
-def show(found):
+def show(found: dict[str, Any]) -> None:
     lines = all_lines(found)
     print(tables.text([[line.what, line.aim, line.figure, line.reached] for line in lines],
                       tables.AIM_HEAD))
     judged = [line for line in lines if line.reached in (YES, NO, UNKNOWN)]
     print(f"\n{sum(line.reached == YES for line in judged)} of {len(judged)} aims are reached; "
           f"{sum(line.reached == UNKNOWN for line in judged)} could not be measured.")
-    for name, seen in ((name, found[name]) for name in ("misbehaving",) if name in found):
+    if "misbehaving" in found:
         print("\nWhat became of those who misbehaved:")
-        for number_, peers in enumerate(seen["peers"], 1):
+        for place, peers in enumerate(found["misbehaving"]["peers"], 1):
             for peer in peers:
-                print(f"  run {number_}, {peer['kinds']}: {words_of(peer)}")
+                print(f"  run {place}, {peer['kinds']}: {words_of(peer)}")

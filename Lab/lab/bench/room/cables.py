@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 import re
 import subprocess
+from collections.abc import Iterable, Iterator
 
 from lab.common.namespaces import entering, ip, namespace
 from lab.common.trouble import Trouble
@@ -13,7 +14,7 @@ from lab.network import links
 class Cables:
     """The namespace that this runs in is the router. Members are numbered from 1."""
 
-    def __init__(self, stack, directory, count, losses=None):
+    def __init__(self, stack: contextlib.ExitStack, directory: pathlib.Path, count: int, losses: str | None = None) -> None:
         self.stack = stack
         self.log = stack.enter_context(open(pathlib.Path(directory) / "network", "a"))
         self.ends, self.relays, self.cuts, self.moved = {}, [], [], set()
@@ -28,7 +29,7 @@ class Cables:
                 self._veth(number)
             ip("route", "replace", "default", "via", f"10.77.{number}.1", at=self.at(number))
 
-    def _veth(self, number):
+    def _veth(self, number: int) -> None:
         device = self.device(number)
         ip("link", "add", device, "type", "veth", "peer", "name", device, "netns", self.ends[number])
         # It would stay until the system has done away with the namespace.
@@ -39,18 +40,18 @@ class Cables:
         ip("link", "set", device, "up", at=self.at(number))
 
     @staticmethod
-    def device(number):
+    def device(number: int) -> str:
         return f"netlab{number}"
 
-    def address(self, number):
+    def address(self, number: int) -> str:
         return f"10.77.{number}.{3 if number in self.moved else 2}"
 
-    def at(self, number):
+    def at(self, number: int) -> list[str]:
         return entering(self.ends[number])
 
     # --- What happens to the cables
 
-    def cut(self, pairs):
+    def cut(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Nothing passes between these any more, and nobody is told."""
         for one, other in pairs:
             for source, target in ((one, other), (other, one)):
@@ -58,12 +59,12 @@ class Cables:
                 ip("rule", "add", *rule)
                 self.cuts.append(rule)
 
-    def join(self):
+    def join(self) -> None:
         for rule in self.cuts:
             ip("rule", "delete", *rule)
         self.cuts = []
 
-    def move(self, number):
+    def move(self, number: int) -> None:
         """The member has another address from now on."""
         old = self.address(number)
         self.moved.add(number)
@@ -72,7 +73,7 @@ class Cables:
         # With the last address the routes of the device have gone.
         ip("route", "replace", "default", "via", f"10.77.{number}.1", at=self.at(number))
 
-    def end(self):
+    def end(self) -> int:
         """Ends the relays, and returns how many packets they have lost."""
         for relay in self.relays:
             relay.end()
@@ -80,7 +81,7 @@ class Cables:
 
     # --- Connections
 
-    def _established(self, number):
+    def _established(self, number: int) -> Iterator[tuple[tuple[int, ...], ...]]:
         command = [*self.at(number), "ss", "-Htn", "state", "established"]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode != 0:
@@ -90,14 +91,14 @@ class Cables:
             if len(places) == 2:
                 yield tuple(tuple(int(word) for word in place) for place in places)
 
-    def linked(self, number, other):
+    def linked(self, number: int, other: int) -> bool:
         """Whether the two are connected by the address that the first has now."""
         host = int(self.address(number).rsplit(".", 1)[1])
         with contextlib.suppress(Trouble):
             return any(mine[1] == host and theirs[0] == other for mine, theirs in self._established(number))
         return False
 
-    def pairs(self, port):
+    def pairs(self, port: int) -> dict[tuple[int, ...], int]:
         """How many connections each pair of members has."""
         found = {}
         for number in self.ends:

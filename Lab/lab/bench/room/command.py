@@ -1,15 +1,19 @@
 """Scripts/bench room: members of a room of equals, each in a network of its own, with real processes."""
 
 import argparse
+import contextlib
 import os
+import pathlib
 import signal
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 from lab.bench.room.people import meet
 from lab.bench.room.words import words, words_lines
 from lab.common import build, isolation, records, rows, tables
-from lab.common.members import HOST_PORT, rate_of
+from lab.common.members import HOST_PORT, Member, rate_of
 from lab.common.numbers import number
 from lab.common.processes import shares, wait
 from lab.common.screens import new_screen
@@ -19,7 +23,7 @@ from lab.common.trouble import Trouble
 NAMES = ("words", "pictures", "faults", "grid")
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="Scripts/bench room",
         description="Members of a room run in network namespaces of their own, joined by a router: who meets whom and how"
@@ -38,14 +42,14 @@ def parse(arguments):
     return options
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.inside:
         return inside(options)
     return rows.outside("room", arguments, options, lambda: {"BEAMROOM_RELAY": build.relay()})
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> int:
     isolation.enter()
     found, entry = rows.inside("room", options, lambda row, *place: ROWS[row][0](options, *place))
     print(f"{records.describe(entry['machine'])}; real processes on one machine, each in a network of its own; commit "
@@ -55,7 +59,7 @@ def inside(options):
     return 1 if any(row.get("wrong") for row in found.values()) else 0
 
 
-def lines(found):
+def lines(found: dict[str, Any]) -> list[list[str]]:
     """The rows for people: what, its aim, what was measured, and whether that reaches the aim."""
     return [line for name in found for line in ROWS[name][1](found[name])]
 
@@ -63,7 +67,7 @@ def lines(found):
 # --- Pictures, and a member in between -------------------------------------------------------------------------------
 
 
-def pictures(options, directory, stack):
+def pictures(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     share = ("--share", "--size", "640x360", "--content", "scroll", "--max-fps", "30")
     cables, people, row = meet(options, directory, stack, 4, more=lambda number: share if number < 3 else ())
     third, fourth = people[2].program, people[3].program
@@ -100,18 +104,18 @@ def pictures(options, directory, stack):
     return row
 
 
-def frames(program, name, count):
+def frames(program: Member, name: str, count: int) -> bool:
     """Whether figures of this member's picture were told so often."""
     return sum(event.get("host") == name for event in program.told("stats")) >= count
 
 
-def moving(program, name, start, times=3):
+def moving(program: Member, name: str, start: int, times: int = 3) -> bool:
     """Whether the newest figures, of which there are some each second, all have more frames than the ones before."""
     events = [event["frames"] for event in program.told("stats", start) if event.get("host") == name][-times:]
     return len(events) == times and all(one < next_ for one, next_ in zip(events, events[1:]))
 
 
-def pictures_lines(row):
+def pictures_lines(row: dict[str, Any]) -> list[list[str]]:
     return [
         ["two share, a third sees both; a fourth reaches only the third: it has both after", "",
          f"{row['through']:.1f} s", ""],
@@ -127,7 +131,7 @@ def pictures_lines(row):
 # --- What dies, freezes, moves and comes back ------------------------------------------------------------------------
 
 
-def faults(options, directory, stack):
+def faults(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     count = 4 if options.check else 6
     share = ("--share", "--size", "320x180", "--max-fps", "10")
     cables, people, row = meet(options, directory, stack, count, more=lambda number: share if number == 2 else ())
@@ -137,12 +141,12 @@ def faults(options, directory, stack):
     for person in others:
         person.program.line(f'"host":"{second.name}","', 60)
 
-    def until(what, is_right):
+    def until(what: str, is_right: Callable[[], object]) -> float:
         begin = time.monotonic()
         wait(what, 30, is_right)
         return time.monotonic() - begin
 
-    def pictures_back():
+    def pictures_back() -> float:
         marks = [len(person.program.lines) for person in others]
         return until("the picture to come back", lambda: all(
             moving(person.program, second.name, mark, 2) for person, mark in zip(others, marks, strict=True)))
@@ -171,7 +175,7 @@ def faults(options, directory, stack):
     return row
 
 
-def faults_lines(row):
+def faults_lines(row: dict[str, Any]) -> list[list[str]]:
     lines = [[f"a member that shares {what}: who is here is right everywhere after", "5 s", f"{row[key]:.2f} s",
               yes(row[key] <= 5)]
              for what, key in (("is killed", "killed"), ("is started again", "restarted"), ("freezes", "frozen"),
@@ -187,7 +191,7 @@ def faults_lines(row):
 # --- Eight in one window ---------------------------------------------------------------------------------------------
 
 
-def grid(options, directory, stack):
+def grid(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     count = 3 if options.check else 8
     size, rate = "1280x720", 30
     display, server = new_screen(stack, 1920, 1080)
@@ -212,7 +216,7 @@ def grid(options, directory, stack):
     return row
 
 
-def grid_lines(row):
+def grid_lines(row: dict[str, Any]) -> list[list[str]]:
     count = row["members"] - 1
     return [
         [f"{count} members share {row['size']} with {row['rate']} frames a second, one shows all in a grid: shown a second in"

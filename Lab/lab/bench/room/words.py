@@ -1,10 +1,15 @@
 """The row `words` of Scripts/bench room: words under loss, across a split, and by a detour."""
 
+import argparse
 import collections
+import contextlib
+import pathlib
 import random
 import time
+from typing import Any
 
-from lab.bench.room.people import meet
+from lab.bench.room.cables import Cables
+from lab.bench.room.people import Person, meet
 from lab.common.processes import wait
 from lab.common.tables import yes
 from lab.common.trouble import Trouble
@@ -13,11 +18,11 @@ from lab.common.trouble import Trouble
 class Talk:
     """What members of a room have written, and what each of them has of it."""
 
-    def __init__(self, people):
+    def __init__(self, people: list[Person]) -> None:
         self.people, self.random = people, random.Random(1)
         self.written = collections.Counter()
 
-    def say(self, count):
+    def say(self, count: int) -> None:
         for _ in range(count):
             person = self.random.choice(self.people)
             self.written[person.name] += 1
@@ -25,17 +30,17 @@ class Talk:
             person.program.write({"note": text} if self.random.random() < 0.5 else {"caption": text})
             time.sleep(0.004)
 
-    def is_everywhere(self):
+    def is_everywhere(self) -> bool:
         return all({author: len(numbers) for author, numbers in person.log().items()} == self.written
                    for person in self.people)
 
-    def missing(self):
+    def missing(self) -> dict[str, Any]:
         """Of each member, what it lacks."""
         return {person.name: {name: sorted(set(range(1, count + 1)) - set(person.log().get(name, [])))[:9]
                               for name, count in self.written.items() if len(person.log().get(name, [])) != count}
                 for person in self.people}
 
-    def wait_until_everywhere(self, what):
+    def wait_until_everywhere(self, what: str) -> float:
         """When the last word came to the last member."""
         try:
             wait(what, 120, self.is_everywhere)
@@ -44,12 +49,12 @@ class Talk:
             raise Trouble(f"{trouble} Missing: {self.missing()}\n{said}") from trouble
         return max(person.last_words_at() for person in self.people)
 
-    def arrived(self):
+    def arrived(self) -> float:
         """How long after the last word everybody had everything."""
         begin = time.monotonic()
         return max(0, self.wait_until_everywhere("everything to be everywhere") - begin)
 
-    def figures(self):
+    def figures(self) -> dict[str, Any]:
         logs = [person.log() for person in self.people]
         # Notes and captions are listed one after the other: each has to be in its order.
         kinds = [numbers for person in self.people for kind in ("note", "caption")
@@ -59,7 +64,7 @@ class Talk:
                 "out_of_order": sum(numbers != sorted(numbers) for numbers in kinds)}
 
 
-def words(options, directory, stack):
+def words(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     cables, people, row = meet(options, directory, stack, options.members, "loss=2.5%,delay=1ms")
     talk = Talk(people)
     talk.say(options.words)
@@ -78,7 +83,7 @@ def words(options, directory, stack):
     return row
 
 
-def split(options, cables, talk, row):
+def split(options: argparse.Namespace, cables: Cables, talk: Talk, row: dict[str, Any]) -> None:
     """Two halves, which go on; then they are joined again."""
     people, half = talk.people, len(talk.people) // 2
     names = [person.name for person in people]
@@ -96,7 +101,7 @@ def split(options, cables, talk, row):
     wait("all to know all again", 60, lambda: all(person.sees(names) for person in people))
 
 
-def words_lines(row):
+def words_lines(row: dict[str, Any]) -> list[list[str]]:
     count = row["members"]
     return [
         [f"{count} members in {count} networks, 5 % loss between any two, entering at once: all know all", "3 s",

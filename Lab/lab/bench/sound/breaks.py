@@ -1,15 +1,18 @@
 """What happens to sound servers, and whether the sound comes back: seconds from the cause to the tone at the viewer's sink."""
 
+import argparse
 import contextlib
+import pathlib
 import subprocess
 import time
+from typing import Any
 
 import numpy
 
 from lab.bench.sound.listening import tone_levels
-from lab.bench.sound.rig import Rig, sounds
-from lab.bench.sound.servers import OTHER, SPEAKER
-from lab.common.members import rate_of
+from lab.bench.sound.rig import Probe, Recorder, Rig, sounds
+from lab.bench.sound.servers import OTHER, SPEAKER, Nowhere, Server
+from lab.common.members import Member, rate_of
 from lab.common.processes import wait
 from lab.common.screens import new_screen
 from lab.common.trouble import Trouble
@@ -19,17 +22,17 @@ TONE, SECOND_TONE = 400, 1000
 LIMIT = 30
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     rig = Rig(options, kind, directory, stack)
-    found = {name: globals()[name](rig) for name in options.breaks}
-    return found
+    return {name: globals()[name](rig) for name in options.breaks}
 
 
-def _tone(rig, stack, server, frequency=TONE, device=None):
+def _tone(rig: Rig, stack: contextlib.ExitStack, server: Server | None, frequency: float = TONE,
+          device: str | None = None) -> Probe:
     return rig.play(stack, server, kind="tone", frequency=frequency, amplitude=0.25, latency=0.02, device=device)
 
 
-def _wait_for_tone(recorder, frequency, after):
+def _wait_for_tone(recorder: Recorder, frequency: float, after: float) -> float | None:
     """Seconds from `after` until the tone came; None if it didn't within LIMIT."""
     limit = time.monotonic() + LIMIT
     while time.monotonic() < limit:
@@ -40,14 +43,14 @@ def _wait_for_tone(recorder, frequency, after):
     return None
 
 
-def _both(rig, stack):
+def _both(rig: Rig, stack: contextlib.ExitStack) -> Member:
     rig.move(stack)
     stack.enter_context(rig.link("clean"))
     rig.share(stack, "--audio", "auto")
     return rig.watch(stack, "--no-window", "--audio-output", SPEAKER)
 
 
-def host_server(rig):
+def host_server(rig: Rig) -> dict[str, Any]:
     """The host's server is killed and started again."""
     with contextlib.ExitStack() as inner:
         viewer = _both(rig, inner)
@@ -65,7 +68,7 @@ def host_server(rig):
         return {"seconds": back, "fps": rate_of(viewer.told("stats")[seen:], "frames")}
 
 
-def viewer_server(rig):
+def viewer_server(rig: Rig) -> dict[str, Any]:
     """The viewer's server is killed and started again."""
     with contextlib.ExitStack() as inner:
         viewer = _both(rig, inner)
@@ -83,7 +86,7 @@ def viewer_server(rig):
                 "fps": rate_of(viewer.told("stats")[seen:], "frames")}
 
 
-def default_sink(rig):
+def default_sink(rig: Rig) -> dict[str, Any]:
     """The host's default sink is another one in mid-stream; each plays a tone of its own."""
     with contextlib.ExitStack() as inner:
         _both(rig, inner)
@@ -102,7 +105,7 @@ def default_sink(rig):
     return found
 
 
-def two_viewers(rig):
+def two_viewers(rig: Rig) -> dict[str, Any]:
     """Two viewers, of which one is muted with the key m: levels of the tone at both sinks, in parts of full scale."""
     with contextlib.ExitStack() as inner:
         screen, _ = new_screen(inner, 640, 360)
@@ -124,10 +127,10 @@ def two_viewers(rig):
                 "told": next(iter(sounds(muted)[-1:]), {})}
 
 
-def no_server(rig):
+def no_server(rig: Rig) -> dict[str, Any]:
     """No sound server at either end, beside both: frames a second that the viewer counts."""
     rates = {}
-    for name, server in (("with", None), ("without", Nothing())):
+    for name, server in (("with", None), ("without", Nowhere())):
         with contextlib.ExitStack() as inner:
             inner.enter_context(rig.link("clean"))
             rig.move(inner)
@@ -137,12 +140,6 @@ def no_server(rig):
             time.sleep(4)
             rates[name] = rate_of(viewer.told("stats")[1:], "frames")
     return {"fps": rates, "ratio": rates["without"] / rates["with"] if rates["with"] else None}
-
-
-class Nothing:
-    """In place of a server."""
-
-    environment = {"PULSE_SERVER": "unix:/nonexistent/pulse.socket", "XDG_RUNTIME_DIR": "/nonexistent"}
 
 
 NAMES = ("host_server", "viewer_server", "default_sink", "two_viewers", "no_server")

@@ -1,14 +1,17 @@
 """From a click played at the host to the same click at the viewer's sink, on a quiet LAN."""
 
+import argparse
 import contextlib
+import pathlib
 import time
+from typing import Any
 
 import numpy
 
 from lab.bench.sound import listening
 from lab.bench.sound.listening import spread
-from lab.bench.sound.rig import Rig, newest
-from lab.bench.sound.servers import SPEAKER
+from lab.bench.sound.rig import Recorder, Rig, newest
+from lab.bench.sound.servers import SPEAKER, Server
 from lab.common.processes import wait
 from lab.common.trouble import Trouble
 
@@ -18,7 +21,7 @@ AHEAD = 0.01
 QUIET = 0.004
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     rig = Rig(options, kind, directory, stack)
     found = {"calibration": calibrate(rig, min(options.clicks, 30))}
     with contextlib.ExitStack() as inner:
@@ -34,7 +37,7 @@ def measure(options, kind, directory, stack):
     return found
 
 
-def calibrate(rig, count):
+def calibrate(rig: Rig, count: int) -> dict[str, Any]:
     """The rig's own part: the same player and recorder at one sink. Also how often fragments come, and what the server says
     of the recorder's latency, which is below 0 when a monitor gives what isn't heard yet.
     """
@@ -48,7 +51,7 @@ def calibrate(rig, count):
     return figures
 
 
-def delays(rig, server, recorder, count, amplitude):
+def delays(rig: Rig, server: Server | None, recorder: Recorder, count: int, amplitude: float) -> dict[str, Any]:
     with contextlib.ExitStack() as inner:
         # The sink and whatever follows it have to settle.
         player = rig.play(inner, server, kind="clicks", latency=AHEAD, amplitude=amplitude, frequency=220)

@@ -4,6 +4,9 @@ import argparse
 import contextlib
 import importlib
 import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
 
 from lab.bench.sound import table
 from lab.common import build, isolation, records, rows, tables
@@ -18,7 +21,7 @@ BREAKS = ("host_server", "viewer_server", "default_sink", "two_viewers", "no_ser
 SERVERS = {"pulse": ("pulse",), "pipewire": ("pipewire",), "both": ("pulse", "pipewire")}
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="Scripts/bench sound",
         description="A host and viewers run in network namespaces of their own, with the laboratory's link between them, each"
@@ -55,7 +58,7 @@ def parse(arguments):
     return options
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.inside:
         return inside(options)
@@ -63,7 +66,8 @@ def run(arguments):
         "BEAMROOM_RELAY": build.relay(), "BEAMROOM_PROBE": build.screen_probe(), "BEAMROOM_SOUNDPROBE": build.sound_probe()})
 
 
-def alone(row, measure, options, kind, directory):
+def alone(row: str, measure: Callable[..., Any], options: argparse.Namespace, kind: str,
+          directory: pathlib.Path) -> dict[str, Any]:
     """The figures of a row with one server. What can't be measured doesn't keep the other rows from it."""
     try:
         with contextlib.ExitStack() as stack:
@@ -73,12 +77,12 @@ def alone(row, measure, options, kind, directory):
         return {"trouble": str(trouble)}
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> int:
     if os.geteuid() != 0:
         raise Trouble("Scripts/bench sound needs root, for network namespaces and TUN devices.")
     isolation.enter()
 
-    def measure(row, directory, _):
+    def measure(row: str, directory: pathlib.Path, _: object) -> dict[str, Any]:
         module = importlib.import_module(f"lab.bench.sound.{ROWS[row]}")
         # One network instead of pairs.
         one = module.quick if options.check and row == "networks" else module.measure

@@ -1,15 +1,18 @@
 """Processor time of host and viewer with sound beside the same without, in pairs."""
 
+import argparse
 import contextlib
+import pathlib
 import statistics
 import time
+from typing import Any
 
 from lab.bench.sound.rig import Rig, newest
 from lab.bench.sound.servers import SPEAKER
 from lab.common.processes import shares
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     rig = Rig(options, kind, directory, stack)
     pairs = []
     for repetition in range(options.cpu_reps):
@@ -22,7 +25,7 @@ def measure(options, kind, directory, stack):
                                for end in ("host", "viewer", "host_server", "viewer_server")}}
 
 
-def spent(options, rig, has_sound):
+def spent(options: argparse.Namespace, rig: Rig, has_sound: bool) -> dict[str, Any]:
     """Processor time in % of a core, while a tone is played and recorded at both ends in any case."""
     with contextlib.ExitStack() as inner:
         inner.enter_context(rig.link("clean"))

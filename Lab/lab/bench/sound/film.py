@@ -1,9 +1,12 @@
 """A film with a flash and a beep once a second, watched with a window and recorded."""
 
+import argparse
 import contextlib
+import pathlib
 import re
 import subprocess
 import time
+from typing import Any
 
 import numpy
 
@@ -16,26 +19,27 @@ SIZE = (640, 360)
 LENGTH = 20
 
 
-def make(path):
+def make(path: pathlib.Path) -> None:
     """Flash and beep are together for 0.1 s in the middle of each second."""
     when = "lt(mod(t+0.5,1),0.1)"
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i",
                f"color=black:size={'x'.join(map(str, SIZE))}:rate=30,drawbox=color=white:thickness=fill:enable='{when}'",
                "-f", "lavfi", "-i", f"aevalsrc='0.5*cos(2*PI*1000*t)*{when}|0.5*cos(2*PI*1000*t)*{when}':s={RATE}",
-               "-t", str(LENGTH), "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", path]
+               "-t", str(LENGTH), "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
+               str(path)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         raise Trouble(f"ffmpeg can't make the film: {run.stderr.strip()}")
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     rig = Rig(options, kind, directory, stack)
     film = rig.directory / "film.mkv"
     make(film)
     return {"made": offsets(film), **{suffix: watched(options, rig, film, suffix) for suffix in options.films}}
 
 
-def watched(options, rig, film, suffix):
+def watched(options: argparse.Namespace, rig: Rig, film: pathlib.Path, suffix: str) -> dict[str, Any]:
     record = rig.directory / f"recording.{suffix}"
     with contextlib.ExitStack() as inner:
         screen, _ = new_screen(inner, *SIZE)
@@ -55,20 +59,20 @@ def watched(options, rig, film, suffix):
     return {"recording": offsets(record), "told": told, "live": {"flashes": len(flashes), **skew(nearest(flashes, beeps))}}
 
 
-def skew(pairs):
+def skew(pairs: list[tuple[float, float]]) -> dict[str, Any]:
     """How far beeps are from their flashes, in ms; `signed` is positive if they are later."""
     later = [beep - flash for flash, beep in pairs]
     return {**spread(numpy.abs(later)), "signed": float(1000 * numpy.median(later)) if later else None}
 
 
-def _ffmpeg(path, *words):
+def _ffmpeg(path: pathlib.Path, *words: str) -> subprocess.CompletedProcess:
     run = subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", "-copyts", "-i", path, *words], capture_output=True)
     if run.returncode != 0:
         raise Trouble(f"ffmpeg can't read {path}: {run.stderr.decode(errors='replace').strip()}")
     return run
 
 
-def offsets(path):
+def offsets(path: pathlib.Path) -> dict[str, Any]:
     """How far each beep is from its flash in a file, in ms, by the times that the file gives."""
     printed = _ffmpeg(path, "-an", "-fps_mode", "passthrough", "-vf",
                       "signalstats,metadata=print:key=lavfi.signalstats.YAVG:file=-", "-f", "null", "-").stdout.decode()

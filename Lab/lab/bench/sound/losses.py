@@ -1,15 +1,21 @@
 """Sound and picture together on bad networks: what is concealed, how long a tone is missing, and what the picture costs."""
 
+import argparse
 import contextlib
 import os
+import pathlib
 import shlex
 import time
+from typing import Any
 
 from lab.bench.sound.listening import longest_gap
 from lab.bench.sound.rig import Probe, Recorder, Rig, concealed, newest, sounds
-from lab.bench.sound.servers import KINDS, SPEAKER
+from lab.bench.sound.servers import KINDS, SPEAKER, Server
+from lab.common.members import Member
+from lab.common.screens import Screens
 from lab.common.trouble import Trouble, say
-from lab.network import figures, netlab, networks
+from lab.network import figures, links, netlab, networks
+from lab.network.networks import Network
 
 #: Of the tone, which nothing else in the recording has.
 FREQUENCY, AMPLITUDE = 440, 0.25
@@ -21,23 +27,23 @@ STILL = {"legible_after": False, "join_after": False, "median": False}
 class Sounding(netlab.BeamRoom):
     """BeamRoom with the sound servers of both ends, sharing sound or not."""
 
-    def __init__(self, program, directory, ends, words):
+    def __init__(self, program: str, directory: pathlib.Path, ends: dict[str, Server], words: dict[str, list[str]]) -> None:
         super().__init__(program, directory)
         self.ends, self.words = ends, words
 
-    def _with(self, end, command):
+    def _with(self, end: str, command: str) -> str:
         exports = " ".join(f"{key}={shlex.quote(value)}" for key, value in self.ends[end].environment.items())
         return f"unset SDL_AUDIODRIVER; export {exports}; {command}"
 
-    def share(self, screens, port, *more):
+    def share(self, screens: Screens, port: int, *more: object) -> str:
         # `more` replaces --trusted-only while the viewer is paired.
         return self._with("host", super().share(screens, port, *(more or ["--trusted-only"]), *self.words["host"]))
 
-    def watch(self, screens, port, *more):
+    def watch(self, screens: Screens, port: int, *more: object) -> str:
         return self._with("viewer", super().watch(screens, port, *more, *self.words["viewer"]))
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     from lab.common import content
 
     place = stack.enter_context(netlab.BadNetwork(options.relay))
@@ -63,7 +69,8 @@ def measure(options, kind, directory, stack):
     return found
 
 
-def one_pair(options, place, network, systems, recorder, repetition):
+def one_pair(options: argparse.Namespace, place: netlab.BadNetwork, network: Network, systems: dict[str, Sounding],
+             recorder: Recorder, repetition: int) -> dict[str, Any]:
     """The same network with and without sound, one after the other; each is the first in turn."""
     found = {}
     shown = "still" if network.content == "still" else options.content
@@ -82,7 +89,7 @@ def one_pair(options, place, network, systems, recorder, repetition):
     return found
 
 
-def heard(place, system, recorder, seconds):
+def heard(place: netlab.BadNetwork, system: Sounding, recorder: Recorder, seconds: float) -> dict[str, Any]:
     trace = figures.Trace(place.trace)
     gap, count = longest_gap(recorder.recording().part(trace.begin, trace.end))
     events = system.events("viewer", "stats")
@@ -93,11 +100,12 @@ def heard(place, system, recorder, seconds):
     return {"longest_gap": gap, "gaps": count, "concealed": concealed(told), "told": told[-1] if told else summary}
 
 
-def quick(options, kind, directory, stack):
+def quick(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     """The short form: one network, a small screen, and no comparison."""
     rig = Rig(options, kind, directory, stack)
     with contextlib.ExitStack() as inner:
-        link = inner.enter_context(rig.link("loss5"))
+        link = rig.link("loss5")
+        inner.enter_context(link)
         rig.move(inner)
         rig.share(inner, "--audio", "auto")
         viewer = rig.watch(inner, "--no-window", "--audio-output", SPEAKER)
@@ -106,7 +114,7 @@ def quick(options, kind, directory, stack):
         return {"loss5": [{"sound": _listen(link, viewer, recorder, options.seconds)}]}
 
 
-def _listen(link, viewer, recorder, seconds):
+def _listen(link: links.Relay | links.Netem, viewer: Member, recorder: Recorder, seconds: float) -> dict[str, Any]:
     time.sleep(2)
     link.begin()
     begin = time.monotonic()

@@ -1,18 +1,21 @@
 """A known piece of music, heard by two viewers of one host at once: behind a link with loss, and behind a clean one."""
 
+import argparse
 import contextlib
+import pathlib
 import time
+from typing import Any
 
 import numpy
 
-from lab.bench.sound.listening import RATE, aligned, compare, largest_step, read_wav, worst_step
+from lab.bench.sound.listening import RATE, Samples, aligned, compare, largest_step, read_wav, worst_step
 from lab.bench.sound.rig import Rig, concealed, newest, sounds
 from lab.bench.sound.servers import SPEAKER
 from lab.common.processes import wait
 from lab.common.trouble import Trouble
 
 
-def compose(seconds, seed=17):
+def compose(seconds: int, seed: int = 17) -> Samples:
     """A stereo piece for drums, bass, plucked strings and a pad, the same every time: transients, noise, pure tones and
     silence, peak 0.7. Frames × 2, 32-bit floats.
     """
@@ -21,12 +24,12 @@ def compose(seconds, seed=17):
     beat = RATE // 2
     scale = 220 * 2 ** (numpy.array([0, 3, 5, 7, 10, 12, 15]) / 12)
 
-    def add(start, sound, level, place):
+    def add(start: int, sound: Samples, level: float, place: float) -> None:
         sound = sound[:max(0, len(piece) - start)]
         piece[start:start + len(sound), 0] += level * numpy.cos(place) * sound
         piece[start:start + len(sound), 1] += level * numpy.sin(place) * sound
 
-    def seconds_of(length):
+    def seconds_of(length: float) -> Samples:
         return numpy.arange(int(length * RATE)) / RATE
 
     for number in range(len(piece) // beat):
@@ -59,7 +62,7 @@ def compose(seconds, seed=17):
     return (0.7 * piece / numpy.abs(piece).max()).astype("<f4")
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     rig = Rig(options, kind, directory, stack)
     piece = compose(options.music_seconds)
     path = rig.directory / "music.raw"

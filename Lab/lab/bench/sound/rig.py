@@ -1,12 +1,16 @@
 """Both ends of a measurement of sound: a sound server for each, the laboratory's link between them, and what listens."""
 
+import argparse
+import contextlib
 import os
 import pathlib
 import subprocess
 import threading
+from collections.abc import Sequence
+from typing import IO, Any, Self
 
 from lab.bench.sound.listening import Recording
-from lab.bench.sound.servers import KINDS, SPEAKER
+from lab.bench.sound.servers import KINDS, SPEAKER, Server
 from lab.common.members import HOST_PORT, Member
 from lab.common.namespaces import entering, namespace
 from lab.common.processes import end, wait
@@ -27,7 +31,8 @@ STEPS = {"record": {"PULSE_PROP": "pulse.min.frag=128/48000"}}
 class Probe:
     """A running soundprobe, with the times that it prints."""
 
-    def __init__(self, stack, log, server, command, *words, **options):
+    def __init__(self, stack: contextlib.ExitStack, log: IO[str], server: Server | None, command: str, *words: str,
+                 **options: object) -> None:
         arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
         environment = {**os.environ, **(server.environment if server else {}), **STEPS.get(command, {})}
         self.command, self.lines = command, []
@@ -41,15 +46,15 @@ class Probe:
         if self.process.poll() not in (None, 0):
             raise Trouble(f"soundprobe {command} ended with status {self.process.returncode}.")
 
-    def _read(self):
+    def _read(self) -> None:
         for line in self.process.stdout:
             kind, _, value = line.strip().partition(" ")
             self.lines.append((kind, float(value)))
 
-    def times(self, kind):
+    def times(self, kind: str) -> list[float]:
         return [value for found, value in self.lines[:] if found == kind]
 
-    def end(self):
+    def end(self) -> Self:
         end(self.process)
         self.reader.join(5)
         return self
@@ -58,18 +63,19 @@ class Probe:
 class Recorder(Probe):
     """A recorder of a sink's monitor. While it runs, the sink doesn't become idle."""
 
-    def __init__(self, stack, log, server, path, device=MONITOR, fragment=FRAGMENT):
+    def __init__(self, stack: contextlib.ExitStack, log: IO[str], server: Server | None, path: pathlib.Path,
+                 device: str | None = MONITOR, fragment: float = FRAGMENT) -> None:
         self.path = pathlib.Path(path)
         super().__init__(stack, log, server, "record", file=path, device=device, latency=fragment)
 
-    def recording(self):
+    def recording(self) -> Recording:
         return Recording(self.path)
 
 
 class Rig:
     """A host in this network namespace, and viewers in others, each with a sound server. It ends with the stack."""
 
-    def __init__(self, options, kind, directory, stack):
+    def __init__(self, options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> None:
         self.stack, self.directory = stack, pathlib.Path(directory) / kind
         self.directory.mkdir(parents=True)
         self.log = stack.enter_context(open(self.directory / "log", "a+"))
@@ -81,18 +87,18 @@ class Rig:
         self.at_viewer = entering(self.viewer_end)
         self.number = 0
 
-    def _path(self, name):
+    def _path(self, name: str) -> pathlib.Path:
         self.number += 1
         return self.directory / f"{self.number}-{name}"
 
     # --- Networks
 
-    def link(self, name, seed=1):
+    def link(self, name: str, seed: int = 1) -> links.Relay | links.Netem:
         """The link to the viewer's end, which begins as the network's base; `begin` adds its losses."""
         # For as long as a row may take.
         return links.link(networks.named(name), self.log, self.viewer_end, seed, self.prefers_relay, limit=7200)
 
-    def second_end(self, name):
+    def second_end(self, name: str) -> tuple[list[str], str]:
         """Another viewer's end, with a link of its own: what runs there, and the host's address."""
         second = self.stack.enter_context(namespace(self.log))
         self.stack.enter_context(links.Relay(self.log, second, networks.named(name).base, number=1))
@@ -100,20 +106,23 @@ class Rig:
 
     # --- Programs
 
-    def _member(self, stack, name, server, arguments, at=(), more=None):
+    def _member(self, stack: contextlib.ExitStack, name: str, server: Server | None, arguments: list[str],
+                at: Sequence[str] = (), more: dict[str, str] | None = None) -> Member:
         # The tests let SDL play nowhere.
         environment = {**server.environment, **(more or {})} if server else dict(more or {})
         words = ["env", "-u", "SDL_AUDIODRIVER", *(f"{key}={value}" for key, value in environment.items())]
         return Member(stack, self._path(name), arguments, [*at, *words])
 
-    def share(self, stack, *words, server=None, picture=None):
+    def share(self, stack: contextlib.ExitStack, *words: str, server: Server | None = None,
+              picture: Sequence[str] | None = None) -> Member:
         """A host; without `picture` it shares the rig's screen, which rests unless `move` paints there."""
         shown = picture or ("--display", self.screen, "--no-cursor", "--max-fps", "30")
         member = self._member(stack, "share", server or self.host,
                               ["share", *shown, "--no-bluetooth", *Member.OPEN, *words])
         return self._begun(member, "ready")
 
-    def watch(self, stack, *words, server=None, at=None, address=links.HOST):
+    def watch(self, stack: contextlib.ExitStack, *words: str, server: Server | None = None,
+              at: Sequence[str] | None = None, address: str = links.HOST) -> Member:
         """A viewer that has shown its first picture."""
         member = self._member(stack, "watch", server or self.viewer,
                               ["watch", f"{address}:{HOST_PORT}", "--no-bluetooth", *words],
@@ -121,7 +130,7 @@ class Rig:
         return self._begun(member, "first-frame")
 
     @staticmethod
-    def _begun(member, event):
+    def _begun(member: Member, event: str) -> Member:
         """Waits for the event; what has ended by itself never says it."""
         wait(f"{member.name} to say {event}", 60, lambda: member.count(event) or not member.is_running())
         if not member.count(event):
@@ -130,36 +139,37 @@ class Rig:
 
     # --- Sounds
 
-    def play(self, stack, server, **options):
+    def play(self, stack: contextlib.ExitStack, server: Server | None, **options: object) -> Probe:
         return Probe(stack, self.log, server, "play", **options)
 
-    def record(self, stack, server, device=MONITOR, fragment=FRAGMENT):
+    def record(self, stack: contextlib.ExitStack, server: Server | None, device: str | None = MONITOR,
+               fragment: float = FRAGMENT) -> Recorder:
         return Recorder(stack, self.log, server, self._path("recording"), device, fragment)
 
-    def beep(self, stack, server, **options):
+    def beep(self, stack: contextlib.ExitStack, server: Server | None, **options: object) -> Probe:
         return Probe(stack, self.log, server, "beep", **options)
 
-    def move(self, stack):
+    def move(self, stack: contextlib.ExitStack) -> Probe:
         """Something that moves 30 times a second on the rig's screen."""
         return Probe(stack, self.log, None, "paint", display=self.screen)
 
-    def flashes(self, stack, display):
+    def flashes(self, stack: contextlib.ExitStack, display: str) -> Probe:
         return Probe(stack, self.log, None, "flashes", display=display)
 
 
 # --- What a viewer says of its sound
 
 
-def sounds(member, begin=0.0, end=float("inf")):
+def sounds(member: Member, begin: float = 0.0, end: float = float("inf")) -> list[dict[str, Any]]:
     """The objects `sound` of the events `stats` between two moments."""
     return [event["sound"] for event in member.named("stats", begin) if event["at"] <= end and event.get("sound")]
 
 
-def newest(member):
+def newest(member: Member) -> dict[str, Any]:
     return next(iter(sounds(member)[-1:]), {})
 
 
-def concealed(found):
+def concealed(found: list[dict[str, Any]]) -> float | None:
     """The share of the time in % that was concealed between the first and the last of these; None if it isn't said."""
     counted = [sound for sound in found if sound.get("concealedMs") is not None and sound.get("packets") is not None]
     if len(counted) < 2:

@@ -5,6 +5,8 @@ import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Callable
+from typing import IO, Any, Self
 
 from lab.common import processes
 from lab.common.processes import end
@@ -18,25 +20,26 @@ class Server:
     """A sound server in a directory of its own. Programs find it by `environment`."""
 
     #: Its name in words, and its programs.
-    title = programs = None
+    title = ""
+    programs: tuple[str, ...] = ()
 
-    def __init__(self, stack, directory, log):
+    def __init__(self, stack: contextlib.ExitStack, directory: pathlib.Path, log: IO[str]) -> None:
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(mode=0o700, parents=True)
         self.log, self.processes = log, []
         stack.callback(self.stop)
 
     @property
-    def socket(self):
+    def socket(self) -> pathlib.Path:
         return self.directory / "pulse.socket"
 
     @property
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         own = str(self.directory)
         return {"HOME": own, "XDG_RUNTIME_DIR": own, "XDG_CONFIG_HOME": own, "PULSE_SERVER": f"unix:{self.socket}",
                 "PULSE_COOKIE": f"{own}/cookie"}
 
-    def start(self):
+    def start(self) -> Self:
         for program in self.programs:
             if not shutil.which(program):
                 raise Trouble(f"There is no {program} here. Scripts/setup --bench installs it.")
@@ -49,20 +52,20 @@ class Server:
         self.set_default(SPEAKER)
         return self
 
-    def _launch(self):
+    def _launch(self) -> Any:
         raise NotImplementedError
 
-    def _run(self, *command):
+    def _run(self, *command: str) -> None:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
                                    env={**os.environ, **self.environment}, start_new_session=True)
         self.processes.append(process)
 
-    def stop(self):
+    def stop(self) -> None:
         for process in reversed(self.processes):
             end(process)
         self.processes = []
 
-    def kill(self):
+    def kill(self) -> None:
         """As if it had crashed."""
         for process in reversed(self.processes):
             process.kill()
@@ -71,12 +74,12 @@ class Server:
         with contextlib.suppress(FileNotFoundError):
             self.socket.unlink()
 
-    def pids(self):
+    def pids(self) -> list[int]:
         return [process.pid for process in self.processes]
 
     # --- What it is told
 
-    def _pactl(self, *words):
+    def _pactl(self, *words: str) -> str | None:
         """What pactl prints; None if it fails."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             run = subprocess.run(["pactl", *words], env={**os.environ, **self.environment}, capture_output=True,
@@ -85,19 +88,19 @@ class Server:
                 return run.stdout
         return None
 
-    def _wait(self, what, is_done):
+    def _wait(self, what: str, is_done: Callable[[], object]) -> None:
         processes.wait(f"{what} of {self.title}", 20, is_done)
 
-    def load(self, module, *arguments):
+    def load(self, module: str, *arguments: str) -> None:
         if self._pactl("load-module", module, *arguments) is None:
             raise Trouble(f"{self.title} doesn't load {module}.")
 
-    def set_default(self, sink):
+    def set_default(self, sink: str) -> None:
         # Not at once after the sink has come.
         self._wait(f"the sink {sink}", lambda: self._pactl("set-default-sink", sink) is not None
                    and (self._pactl("get-default-sink") or "").strip() == sink)
 
-    def add_card(self, name):
+    def add_card(self, name: str) -> pathlib.Path:
         """A source that reads what is written into the pipe whose path this returns, by the writer's clock."""
         pipe = self.directory / f"{name}.pipe"
         self.load("module-pipe-source", f"source_name={name}", f"file={pipe}", "format=float32le", "rate=48000",
@@ -110,7 +113,7 @@ class PulseAudio(Server):
     title = "PulseAudio"
     programs = ("pulseaudio", "pactl")
 
-    def _launch(self):
+    def _launch(self) -> None:
         self._run("pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", "--disable-shm=no",
                   "-L", f"module-native-protocol-unix socket={self.socket} auth-anonymous=1")
 
@@ -120,14 +123,14 @@ class PipeWire(Server):
     programs = ("pipewire", "wireplumber", "pipewire-pulse", "dbus-daemon", "pactl")
 
     @property
-    def socket(self):
+    def socket(self) -> pathlib.Path:
         return self.directory / "pulse" / "native"
 
     @property
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         return {**super().environment, "DBUS_SESSION_BUS_ADDRESS": f"unix:path={self.directory}/bus"}
 
-    def _launch(self):
+    def _launch(self) -> None:
         for name in ("bus", "pipewire-0"):
             with contextlib.suppress(FileNotFoundError):
                 (self.directory / name).unlink()
@@ -137,6 +140,17 @@ class PipeWire(Server):
         self._wait("the socket", (self.directory / "pipewire-0").exists)
         self._run("wireplumber")
         self._run("pipewire-pulse")
+
+
+class Nowhere(Server):
+    """In place of a server: programs that look for one find none."""
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PULSE_SERVER": "unix:/nonexistent/pulse.socket", "XDG_RUNTIME_DIR": "/nonexistent"}
 
 
 KINDS = {"pulse": PulseAudio, "pipewire": PipeWire}

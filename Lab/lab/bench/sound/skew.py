@@ -1,12 +1,16 @@
 """How far sound and picture are apart at the viewer, while the host's sound card runs too fast."""
 
+import argparse
 import contextlib
+import pathlib
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
-from lab.bench.sound.listening import matched, spread
-from lab.bench.sound.rig import Rig, newest
+from lab.bench.sound.listening import Recording, matched, spread
+from lab.bench.sound.rig import Probe, Rig, newest
 from lab.bench.sound.servers import PulseAudio
 from lab.common.screens import new_screen
 from lab.common.trouble import Trouble
@@ -17,7 +21,7 @@ DRIFT = 200
 QUIET = 0.004
 
 
-def measure(options, kind, directory, stack):
+def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     """The drift is injected at the host: a program feeds a source of the server (module-pipe-source) as a sound card would
     whose clock runs too fast, and flashes at the moment at which it hands on a beep. So it is known to within a millisecond
     when each beep was heard there: PulseAudio hands it on within 0.1 ms. A sink at the viewer that is read at another pace
@@ -49,13 +53,13 @@ def measure(options, kind, directory, stack):
     return found
 
 
-def by_number(sent, found):
+def by_number(sent: Sequence[float], found: Sequence[float]) -> dict[int, float]:
     """The delay of each that was found, by its number."""
-    sent = numpy.array(sent)
-    return {int(numpy.argmin(numpy.abs(sent - moment))): other - moment for moment, other in matched(sent, found)}
+    all_sent = numpy.array(sent)
+    return {int(numpy.argmin(numpy.abs(all_sent - moment))): other - moment for moment, other in matched(all_sent, found)}
 
 
-def figures(beeper, watcher, recording, begin, end):
+def figures(beeper: Probe, watcher: Probe, recording: Recording, begin: float, end: float) -> dict[str, Any]:
     """The skew of each flash: how much later its beep is heard than it is seen, both counted from the host."""
     sent = [(beep, flash) for beep, flash in zip(beeper.times("beep"), beeper.times("flash")) if begin <= beep < end]
     heard = by_number([beep for beep, _ in sent], recording.clicks())
@@ -75,7 +79,7 @@ def figures(beeper, watcher, recording, begin, end):
     }
 
 
-def calibrate(rig, display, seconds):
+def calibrate(rig: Rig, display: str, seconds: float) -> dict[str, Any]:
     """The rig's own skew: beeps and flashes at the viewer's sink and display, without a program in between."""
     with contextlib.ExitStack() as inner:
         recorder, watcher = rig.record(inner, rig.viewer), rig.flashes(inner, display)

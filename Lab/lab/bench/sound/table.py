@@ -1,5 +1,8 @@
 """The table of `Scripts/bench sound`, and whether each aim is reached."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from lab.common import tables
 from lab.common.numbers import median, number
 
@@ -29,41 +32,42 @@ NEVER = object()
 class Line:
     """A row for people. `limit` is None where there is no aim."""
 
-    def __init__(self, words, value, limit=None, unit=" ms", digits=1, more_is_better=False, peers=False, beside=""):
+    def __init__(self, words: str, value: float | None, limit: Any = None, unit: str = " ms", digits: int = 1,
+                 more_is_better: bool = False, peers: bool = False, beside: str = "") -> None:
         self.words, self.value, self.limit, self.unit, self.digits = words, value, limit, unit, digits
         self.more_is_better, self.peers, self.beside = more_is_better, peers, beside
 
-    def verdict(self):
+    def verdict(self) -> str:
         if self.limit is None:
             return ""
         if self.value is None:
             return "NOT MET"
         return tables.met(self.value, self.limit, self.more_is_better)
 
-    def cells(self, server):
+    def cells(self, server: str) -> list[str]:
         sign = "≥ " if self.more_is_better else "≤ "
         aim = "" if self.limit in (None, NEVER) else sign + number(self.limit, self.digits, self.unit)
         return [self.words, SERVERS[server], number(self.value, self.digits, self.unit) + self.beside, aim, self.verdict(),
                 *(f"{value} ms" if self.peers else "" for value in PEERS.values())]
 
 
-def _lines(name, found, server):
+def _lines(name: str, found: dict[str, Any], server: str) -> list[Line]:
     if "trouble" in found:
         # No figure, and no aim that is reached without one.
         return [Line(f"{name}: couldn't be measured", None, NEVER)]
     return LINES[name](found, server)
 
 
-def _all(found):
+def _all(found: dict[str, Any]) -> list[tuple[Line, str]]:
     return [(line, server) for name in LINES for server in SERVERS if server in found.get(name, {})
             for line in _lines(name, found[name][server], server)]
 
 
-def table(found):
+def table(found: dict[str, Any]) -> list[list[str]]:
     return [line.cells(server) for line, server in _all(found)]
 
 
-def figures(found):
+def figures(found: dict[str, Any]) -> Iterator[tuple[str, str, Line]]:
     """What has a figure: its words, with those of the line that it belongs to; the server; and the line."""
     head = ""
     for line, server in _all(found):
@@ -72,7 +76,7 @@ def figures(found):
             yield (f"{head}: {line.words.strip()}" if line.words.startswith(" ") else line.words), SERVERS[server], line
 
 
-def lines(found):
+def lines(found: dict[str, Any]) -> list[list[str]]:
     """As other benchmarks have them for the manual: what and where, its aim, what was measured, and whether it is reached."""
     return [[f"{words}, {server}", aim, measured, verdict] for words, server, measured, aim, verdict, *_ in table(found)]
 
@@ -80,7 +84,7 @@ def lines(found):
 # --- Rows
 
 
-def clicks(found, server):
+def clicks(found: dict[str, Any], server: str) -> list[Line]:
     more = PIPEWIRE if server == "pipewire" else 0
     own = found["calibration"]
     shown = []
@@ -97,7 +101,7 @@ def clicks(found, server):
                     Line("  95th percentile", own["p95"])]
 
 
-def skew(found, server):
+def skew(found: dict[str, Any], server: str) -> list[Line]:
     told = found.get("told", {}).get("driftPpm")
     words = f"sound to picture over {found['seconds']:g} s, clock {found['ppm']} ppm fast: median"
     own = found["calibration"]
@@ -113,7 +117,7 @@ def skew(found, server):
     ]
 
 
-def losses(found, server):
+def losses(found: dict[str, Any], server: str) -> list[Line]:
     shown = []
     for name, pairs in found.items():
         heard = [pair["sound"] for pair in pairs]
@@ -126,7 +130,7 @@ def losses(found, server):
     return shown
 
 
-def picture(name, pairs):
+def picture(name: str, pairs: list[dict[str, Any]]) -> Iterator[Line]:
     """The picture's figures with sound, divided by those without; of several pairs the median."""
     for key, words, better in (("fps", "frames a second", True), ("median", "median latency", False),
                                ("legible_after", "until text is legible", False),
@@ -142,13 +146,13 @@ def picture(name, pairs):
                    1 / UNCHANGED if better else UNCHANGED, "", 2, better, beside=f" ({number(with_)} / {number(without)})")
 
 
-def cpu(found, server):
+def cpu(found: dict[str, Any], server: str) -> list[Line]:
     return [Line(f"processor time of the {end}: with sound minus without", found[end], 2, " %", 2)
             for end in ("host", "viewer")] + [
         Line(f"  of the {end}'s sound server", found[f"{end}_server"], unit=" %", digits=2) for end in ("host", "viewer")]
 
 
-def music(found, server):
+def music(found: dict[str, Any], server: str) -> list[Line]:
     steps = found["steps"]
     return [
         Line("music over 1 % loss beside a clean link: SNR outside concealed frames", found["snr"]["2"], 35, " dB",
@@ -167,7 +171,7 @@ def music(found, server):
     ]
 
 
-def film(found, server):
+def film(found: dict[str, Any], server: str) -> list[Line]:
     shown = []
     for suffix in ("mkv", "mp4"):
         if suffix in found:
@@ -179,7 +183,7 @@ def film(found, server):
     return shown + [Line("  the film itself", found["made"]["max"])]
 
 
-def faults(found, server):
+def faults(found: dict[str, Any], server: str) -> list[Line]:
     words = {"host_server": "the host's sound server is killed and starts again: sound after",
              "viewer_server": "the viewer's: sound after", "default_sink": "another default sink at the host: heard after"}
     shown = [Line(text, found[name]["seconds"], 10, " s") for name, text in words.items() if name in found]
@@ -196,7 +200,7 @@ def faults(found, server):
     return shown
 
 
-def middle(rows, key):
+def middle(rows: Iterable[dict[str, Any]], key: str) -> Any:
     return median([row.get(key) for row in rows if row])
 
 
@@ -206,7 +210,7 @@ LINES = {"clicks": clicks, "skew": skew, "networks": losses, "cpu": cpu, "music"
 # --- The short form: does it work at all?
 
 
-def wrong(name, found):
+def wrong(name: str, found: dict[str, Any]) -> list[str]:
     """In words, what can't be right in a short run on a busy machine; none if nothing is."""
     checks = {
         "clicks": lambda one: one["playing"]["count"] < 0.7 * one["playing"]["sent"] or one["playing"]["median"] > 300,

@@ -2,9 +2,13 @@
 
 import argparse
 import collections
+import contextlib
 import os
+import pathlib
 import statistics
 import time
+from collections.abc import Iterator
+from typing import Any
 
 from lab.bench.words.drawing import drawn, drawn_lines
 from lab.common import build, isolation, records, rows, tables
@@ -19,7 +23,7 @@ from lab.network import links
 NAMES = ("captions", "drawn", "history", "messages", "notes", "restarts")
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/bench words")
     rows.add_options(parser, NAMES, "a short run, for the tests; exit status 1 if anything is lost, not seen or comes twice")
     parser.add_argument("--messages", type=int, default=10_000, help="each way in the row messages (10000)")
@@ -35,19 +39,19 @@ def parse(arguments):
     return options
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.inside:
         return inside(options)
 
-    def prepare():
+    def prepare() -> dict[str, Any]:
         return {**({"BEAMROOM_RELAY": build.relay()} if "notes" in options.rows else {}),
                 **({"BEAMROOM_PROBE": build.screen_probe()} if "drawn" in options.rows else {})}
 
     return rows.outside("words", arguments, options, prepare)
 
 
-def inside(options):
+def inside(options: argparse.Namespace) -> int:
     if "drawn" in options.rows:
         isolation.enter()
     else:
@@ -59,12 +63,12 @@ def inside(options):
     return 1 if any(broken(found)) else 0
 
 
-def lines(found):
+def lines(found: dict[str, Any]) -> list[list[str]]:
     """The rows for people: what, its aim, what was measured, and whether that reaches the aim."""
     return [line for name in found for line in ROWS[name][1](found[name])]
 
 
-def broken(found):
+def broken(found: dict[str, Any]) -> Iterator[str]:
     """What must never be, however busy the machine is."""
     for row in found.values():
         for key in ("lost", "twice", "unequal", "out_of_order", "unseen"):
@@ -75,7 +79,7 @@ def broken(found):
 # --- A caption, from the pipe to a viewer's event --------------------------------------------------------------------
 
 
-def captions(options, directory, stack):
+def captions(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     pipe = directory / "captions"
     os.mkfifo(pipe)
     host = Member.share(stack, directory, "--captions", str(pipe))
@@ -94,7 +98,7 @@ def captions(options, directory, stack):
     return {"count": count, **taken(took)}
 
 
-def captions_lines(row):
+def captions_lines(row: dict[str, Any]) -> list[list[str]]:
     return [[f"a caption, from the pipe to a viewer's event (median, p95, longest of {row['count']})", "50 ms",
              f"{row['median']:.1f}, {row['p95']:.1f}, {row['longest']:.1f} ms", yes(row["median"] <= 50)]]
 
@@ -102,7 +106,7 @@ def captions_lines(row):
 # --- Who comes late --------------------------------------------------------------------------------------------------
 
 
-def history(options, directory, stack):
+def history(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     count = 400 if options.check else 2000
     lines = [f"line {number} of a long lesson, as long as lines of captions often are" for number in range(count)]
     file = directory / "captions.txt"
@@ -118,7 +122,7 @@ def history(options, directory, stack):
             "unequal": int([event["text"] for event in seen] != lines)}
 
 
-def history_lines(row):
+def history_lines(row: dict[str, Any]) -> list[list[str]]:
     return [[f"a late viewer, from being let in to the first and the last of {row['count']} lines", "1000 ms",
              f"{row['first']:.0f}, {row['last']:.0f} ms"
              + (", not all in order" if row["unequal"] else ", all in order"),
@@ -128,17 +132,17 @@ def history_lines(row):
 # --- Messages both ways, across a restart of each side ---------------------------------------------------------------
 
 
-def messages(options, directory, stack):
+def messages(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     """Each side sends a third of its messages, the viewer is restarted in the middle, and so on for the host. A message
     is lost if its sender was told that it was delivered and no receiver has it, or if its sender still runs and has no
     result for it.
     """
     host_state, viewer_state = directory / "host", directory / "viewer"
 
-    def share():
+    def share() -> Member:
         return Member.share(stack, host_state)
 
-    def watch():
+    def watch() -> Member:
         return Member.watch(stack, viewer_state)
 
     pair = {"host": share(), "viewer": watch()}
@@ -156,7 +160,7 @@ def messages(options, directory, stack):
                 for _ in range(min(20, target - written[side], 500 - pair[side].waiting())):
                     written[side] += 1
                     pair[side].message(written[side])
-            if not is_restarted and min(written.values()) >= turn:
+            if restarted and not is_restarted and min(written.values()) >= turn:
                 is_restarted = True
                 rooms = pair["viewer"].count("room")
                 pair[restarted].end()
@@ -173,7 +177,7 @@ def messages(options, directory, stack):
     return {"count": options.messages, "seconds": took, **judged(lives)}
 
 
-def judged(lives):
+def judged(lives: dict[str, list[Member]]) -> dict[str, Any]:
     """What became of the messages of each side, whose lives are the programs that it was one after the other."""
     row = dict.fromkeys(("lost", "twice", "out_of_order", "undelivered", "cut_off"), 0)
     for side, other in (("host", "viewer"), ("viewer", "host")):
@@ -196,7 +200,7 @@ def judged(lives):
     return row
 
 
-def messages_lines(row):
+def messages_lines(row: dict[str, Any]) -> list[list[str]]:
     return [[f"{row['count']} messages each way, both sides restarted in the middle", "none lost or twice",
              f"{row['seconds']:.1f} s; {row['lost']} lost, {row['twice']} twice, {row['out_of_order']} out of order",
              yes(not row["lost"] and not row["twice"] and not row["out_of_order"])],
@@ -207,14 +211,14 @@ def messages_lines(row):
 # --- Notes of many, under loss ---------------------------------------------------------------------------------------
 
 
-def notes(options, directory, stack):
+def notes(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     log = stack.enter_context(open(directory / "log", "a"))
     viewer_end = stack.enter_context(namespace(log))
     relay = stack.enter_context(links.Relay(log, viewer_end, "loss=5%,delay=2ms"))
     host = Member.share(stack, directory / "host", "--max-viewers", "200", bind=links.HOST)
     states = [directory / f"viewer{number}" for number in range(options.viewers)]
 
-    def join(state):
+    def join(state: pathlib.Path) -> Member:
         return Member.watch(stack, state, entering(viewer_end), links.HOST)
 
     viewers = [join(state) for state in states]
@@ -253,7 +257,7 @@ def notes(options, directory, stack):
     return row
 
 
-def notes_lines(row):
+def notes_lines(row: dict[str, Any]) -> list[list[str]]:
     return [[f"{row['viewers']} viewers with {row['notes']} notes each, 5 % loss, two killed and restarted: all logs "
              "equal after the last note", "2 s",
              f"{row['seconds']:.2f} s; {row['lost']} lost, {row['twice']} twice, {row['unequal']} logs differ",
@@ -263,16 +267,16 @@ def notes_lines(row):
 # --- Talking again after a restart -----------------------------------------------------------------------------------
 
 
-def restarts(options, directory, stack):
+def restarts(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     """From the moment at which both programs run (the host says `ready`, the viewer was started) to the first message
     that comes from each side at the other.
     """
     host_state, viewer_state = directory / "host", directory / "viewer"
 
-    def share():
+    def share() -> Member:
         return Member.share(stack, host_state)
 
-    def watch():
+    def watch() -> Member:
         return Member.watch(stack, viewer_state)
 
     host, viewer = share(), watch()
@@ -313,7 +317,7 @@ def restarts(options, directory, stack):
     return row
 
 
-def restarts_lines(row):
+def restarts_lines(row: dict[str, Any]) -> list[list[str]]:
     return [[f"after a restart of the {side}: messages both ways again (median, longest)", "2 s",
              f"{times['median']:.2f}, {times['longest']:.2f} s", yes(times["longest"] <= 2)]
             for side, times in row.items()]

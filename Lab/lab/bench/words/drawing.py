@@ -1,11 +1,15 @@
 """The row `drawn` of Scripts/bench words: a caption, from the pipe until it is seen in the other window."""
 
+import argparse
+import contextlib
 import os
+import pathlib
 import random
 import statistics
 import subprocess
 import threading
 import time
+from typing import Any
 
 from lab.common.members import HOST_PORT, Member
 from lab.common.numbers import taken
@@ -14,14 +18,14 @@ from lab.common.screens import TwoScreens
 from lab.common.tables import yes
 from lab.common.trouble import Trouble
 
-VOCABULARY = ("today we read the first chapter of a book about light and sound and then talk over what was in it "
-              "why do waves carry nothing but energy and how can everybody hear them").split()
+VOCABULARY = ("today we read the first chapter of a book about light and sound and then talk over what was in it why do "
+              "waves carry nothing but energy and how can everybody hear them").split()
 
 
 class Changes:
     """When a part of a display changes."""
 
-    def __init__(self, stack, display, part):
+    def __init__(self, stack: contextlib.ExitStack, display: str, part: str) -> None:
         # What it can't do, it says on standard error.
         self.process = subprocess.Popen(
             [os.environ["BEAMROOM_PROBE"], "--viewer", display, "--changes", part], stdin=subprocess.PIPE,
@@ -32,22 +36,22 @@ class Changes:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
-    def _read(self):
+    def _read(self) -> None:
         for line in self.process.stdout:
             seconds, digest = line.split()
             with self.changed:
                 self.seen.append(Line(float(seconds), digest))
                 self.changed.notify_all()
 
-    def since(self, time_):
+    def since(self, time_: float) -> list[Line]:
         return [line for line in self.seen[:] if line.time >= time_]
 
-    def wait(self, time_, seconds):
+    def wait(self, time_: float, seconds: float) -> bool:
         """Waits for a change after `time_`; returns whether there was one."""
         with self.changed:
-            return self.changed.wait_for(lambda: self.seen and self.seen[-1].time >= time_, seconds)
+            return self.changed.wait_for(lambda: bool(self.seen) and self.seen[-1].time >= time_, seconds)
 
-    def settle(self, seconds=1, limit=20):
+    def settle(self, seconds: float = 1, limit: float = 20) -> None:
         """Waits until nothing has changed for `seconds`."""
         end = time.monotonic() + limit
         while not self.seen or self.seen[-1].time > time.monotonic() - seconds:
@@ -55,7 +59,7 @@ class Changes:
                 raise Trouble("The viewer's screen isn't at rest, so captions on it can't be measured.")
             time.sleep(0.05)
 
-    def _close(self):
+    def _close(self) -> None:
         self.process.stdin.close()
         try:
             self.process.wait(5)
@@ -64,12 +68,12 @@ class Changes:
             self.process.wait()
 
 
-def text(number, dice):
+def text(number: int, dice: random.Random) -> str:
     """Its beginning is another one each time, because a line's beginning is what is looked at."""
     return f"{number * 7919 % 1000} " + " ".join(dice.sample(VOCABULARY, 6))
 
 
-def drawn(options, directory, stack):
+def drawn(options: argparse.Namespace, directory: pathlib.Path, stack: contextlib.ExitStack) -> dict[str, Any]:
     """Captions at random times, over the picture of a screen that rests: no frame of the picture draws them."""
     dice = random.Random(1)
     pipe = directory / "captions"
@@ -113,7 +117,7 @@ def drawn(options, directory, stack):
     return {"count": count, "unseen": unseen, **taken(took), "event_median": statistics.median(events) * 1e3}
 
 
-def drawn_lines(row):
+def drawn_lines(row: dict[str, Any]) -> list[list[str]]:
     return [[f"a caption, from the pipe until it is seen in a viewer's window, over a resting picture (median, p95, "
              f"longest of {row['count']})", "50 ms",
              f"{row['median']:.1f}, {row['p95']:.1f}, {row['longest']:.1f} ms"
