@@ -36,8 +36,7 @@ class ThirdParty(Attack):
                     except BlockingIOError:
                         pass
                     now = clock()
-                    entries = [(frame, received, highest, now - first, now - last) for
-                               frame, (received, highest, first, last) in list(watcher.frames.items())]
+                    entries = watcher.entries(now)
                     liar.say(elsewhere, wire.FEEDBACK,
                              wire.report(now, watcher.expected, 0) + (wire.arrivals(*entries) if entries else b""))
             victim.close()

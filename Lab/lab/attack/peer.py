@@ -169,7 +169,35 @@ def clock() -> int:
     return time.monotonic_ns() // 1000
 
 
-class Watcher:
+class Arrivals:
+    """Which parts of the newest frames have come, as a report tells it."""
+
+    def __init__(self) -> None:
+        # Of each frame: parts that have come, the highest of them, and the times of the first and of the last.
+        self.frames: dict[int, tuple[int, int, int, int]] = {}
+        self.newest: int | None = None
+        self.expected = 0
+
+    def came(self, part: Part, highest: int, count: int = 1) -> None:
+        """`count` parts up to `highest`, the first of which is `part`."""
+        # What was sent again doesn't count.
+        if part.flags & 4:
+            return
+        self.newest = part.frame
+        now = clock()
+        received, top, first, _ = self.frames.get(part.frame, (0, 0, now, now))
+        if received == 0:
+            self.expected += part.parts
+        self.frames[part.frame] = (received + count, max(top, highest), first, now)
+        while len(self.frames) > 12:
+            self.frames.pop(next(iter(self.frames)))
+
+    def entries(self, now: int) -> list[wire.Arrival]:
+        return [(frame, received, highest, now - first, now - last)
+                for frame, (received, highest, first, last) in list(self.frames.items())]
+
+
+class Watcher(Arrivals):
     """An admitted viewer that takes the stream and reports how it arrives, truthfully or not.
 
     `lie(watcher, entries, expected, missed)` may change the report; entries are those of `wire.arrivals`.
@@ -184,9 +212,8 @@ class Watcher:
         self.report_from = report_from or self.media
         self.lie, self.on_part, self.hellos = lie, on_part, hellos
         self.bytes = self.datagrams = 0
-        self.frames: dict[int, tuple[int, int, int, int]] = {}
-        self.newest: int | None = None
-        self.expected = self.missed = 0
+        super().__init__()
+        self.missed = 0
         self.keys = {peer.session.media_key.number: peer.session.media_key}
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -252,25 +279,13 @@ class Watcher:
             if key is None or datagram[0] != wire.MEDIA:
                 continue
             part = wire.Part.read(key.open(datagram))
-            self.newest = part.frame
-            if not part.flags & 4:
-                self._count(part)
+            self.came(part, part.part)
             if self.on_part:
                 self.on_part(self, part)
 
-    def _count(self, part: Part) -> None:
-        now = clock()
-        received, highest, first, _ = self.frames.get(part.frame, (0, 0, now, now))
-        if received == 0:
-            self.expected += part.parts
-        self.frames[part.frame] = (received + 1, max(highest, part.part), first, now)
-        while len(self.frames) > 12:
-            self.frames.pop(next(iter(self.frames)))
-
     def report(self) -> None:
         now = clock()
-        entries = [(frame, received, highest, now - first, now - last)
-                   for frame, (received, highest, first, last) in self.frames.items()]
+        entries = self.entries(now)
         expected, missed = self.expected, self.missed
         if self.lie:
             answer = self.lie(self, entries, expected, missed)

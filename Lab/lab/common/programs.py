@@ -154,8 +154,9 @@ class Program:
                 self.changed.wait(min(left, 0.2))
 
     def wait_for(self, name: str, timeout: float = 15, since: float = 0.0) -> Event | None:
-        return self.wait(lambda: next((event for event in self.events
-                                       if event["event"] == name and event["at"] >= since), None), timeout)
+        """The first event of that name; None after the timeout, or when there will be none because the program has ended."""
+        self.wait(lambda: self.named(name, since) or not self.threads[0].is_alive(), timeout)
+        return next(iter(self.named(name, since)), None)
 
     def wait_for_words(self, words: str, timeout: float = 10) -> bool | None:
         return self.wait(lambda: words in self.error_text, timeout)

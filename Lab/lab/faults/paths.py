@@ -20,7 +20,6 @@ class InterfaceDown(Fault):
     seconds = 1
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         row.begin()
         place.network.viewer_ip("link", "set", "lan0", "down")
@@ -80,7 +79,6 @@ class AddressChanged(Fault):
     target = Cable.host_address
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both(watch=[], target=self.target)
         row.begin()
         place.network.viewer_ip("address", "add", self.new, "dev", "lan0", *(["nodad"] if ":" in self.new else []))

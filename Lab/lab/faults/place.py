@@ -40,7 +40,7 @@ def run_inside(module: str, arguments: list[str]) -> int:
 
 
 class Here:
-    """Both ends in the namespace of the faults: the loopback."""
+    """Base of the networks: both ends in the namespace of the faults, at the loopback."""
 
     host_address = "127.0.0.1"
     at_host: Sequence[Any] = ()
@@ -178,7 +178,7 @@ class Place(Workplace):
         self.host: Any = None
         self.viewer: Any = None
         self.pictures: Any = None
-        self.network: Any = Here(self)
+        self.given_network: Any = None
         self.programs: list[Program] = []
         # At which end each of them is: host, viewer or another name.
         self.ends: dict[Program, str] = {}
@@ -188,6 +188,17 @@ class Place(Workplace):
             lambda state: Program([self.program, "share", *SOURCE, "--no-discovery", "--name", "desk", "--bind", "127.0.0.1",
                                    "--accept", "none", *words], state),
             lambda state: Program([self.program, "watch", "127.0.0.1", "--no-window", *words], state))
+
+    @property
+    def network(self) -> Any:
+        """A cable between two machines, unless the fault has set another one."""
+        if self.given_network is None:
+            self.given_network = Cable(self)
+        return self.given_network
+
+    @network.setter
+    def network(self, given: Here) -> None:
+        self.given_network = given
 
     def __exit__(self, *_: object) -> None:
         for program in self.programs:

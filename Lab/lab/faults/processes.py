@@ -7,7 +7,7 @@ import time
 
 from lab.common.programs import Program
 from lab.faults.fault import Fault, Row
-from lab.faults.place import Cable, Place
+from lab.faults.place import Place
 
 
 def stop(place: Place, row: Row, program: Program, seconds: float) -> None:
@@ -29,7 +29,6 @@ class HostKilled(Fault):
     times = 3
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         took = []
         for _ in range(1 if place.is_short else self.times):
@@ -57,7 +56,6 @@ class HostEnded(Fault):
     says = {"viewer": "ended its share|has ended", "host": True}
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         row.begin()
         place.host.end()
@@ -76,7 +74,6 @@ class ViewerKilled(Fault):
     viewer_can_speak = False
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         row.begin()
         place.viewer.process.kill()
@@ -95,7 +92,6 @@ class HostGone(Fault):
     says = {"viewer": True}
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         row.begin()
         place.host.process.kill()
@@ -112,7 +108,6 @@ class HostStopped(Fault):
     seconds = 10
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         stop(place, row, place.host, self.seconds)
 
@@ -132,7 +127,6 @@ class ViewerStopped(Fault):
     seconds = 10
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         stop(place, row, place.viewer, self.seconds)
 
@@ -153,7 +147,6 @@ class ViewerReadsNothing(Fault):
     right_within = 1.0
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         state = place.state("viewer")
         other = place.start("other", place.network.at_viewer,
@@ -174,7 +167,6 @@ class PipeUnread(Fault):
     name = "pipe-unread"
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.both()
         row.begin()
         place.pictures.is_read.clear()

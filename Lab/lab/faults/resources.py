@@ -29,7 +29,6 @@ class Clock(Fault):
         found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
         if not found:
             raise NotTried("libfaketime isn't installed (package faketime)")
-        place.network = Cable(place)
         clock = place.directory / "clock"
         set_clock(clock, 0)
         # The monotonic clock isn't set in a real machine either.
@@ -88,7 +87,6 @@ class DiskFull(Fault):
     end = "viewer"
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         disk = small_disk(place, "disk", "128k")
         record = ["--record", disk / "talk.mkv"]
         place.share(*(record if self.end == "host" else []))
@@ -140,7 +138,6 @@ class StateUnwritable(Fault):
     viewer_can_speak = False
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         disk = small_disk(place, "disk", "1m")
         run("mount", "-o", "remount,ro", disk)
         place.share("--code", CODE)
@@ -184,7 +181,6 @@ class Descriptors(Fault):
     viewer_can_speak = False
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.share()
         row.begin()
         place.watch(limits={resource.RLIMIT_NOFILE: 12})
@@ -199,7 +195,6 @@ class HostDescriptors(Fault):
     stands_at_most = 1.0
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.share(limits={resource.RLIMIT_NOFILE: 64})
         place.watch()
         place.wait_for_pictures()
@@ -226,7 +221,6 @@ class Memory(Fault):
     viewer_can_speak = False
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.share(source=["--source", "pattern", "--size", "7680x4320", "--max-fps", "5"])
         row.begin()
         place.watch("--max-picture", "8192x4352", limits={resource.RLIMIT_AS: 700 << 20})
@@ -264,7 +258,6 @@ class PortsGone(Fault):
     says = {"viewer": True}
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         at = place.network.at_viewer
         place.share()
         run(*at, "sysctl", "-qw", "net.ipv4.ip_local_port_range=40000 40007")
@@ -295,7 +288,6 @@ class PortTaken(Fault):
     viewer_can_speak = False
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         place.share()
         first = place.host
         row.begin()

@@ -7,7 +7,7 @@ import time
 
 from lab.faults.fault import Fault, Row
 from lab.faults.pictures import Drawn
-from lab.faults.place import Announced, Cable, Place
+from lab.faults.place import Announced, Place
 
 
 def screen_source(display: str, *more: str) -> list[str]:
@@ -24,7 +24,6 @@ class ScreenGoneAtHost(Fault):
     ends = {"host": 1}
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         display, pid = place.screen()
         place.painter(display)
         place.share(source=screen_source(display))
@@ -47,7 +46,6 @@ class ScreenGoneAtViewer(Fault):
     viewer_can_speak = False
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         display, pid = place.screen()
         place.both(window=display)
         row.begin()
@@ -65,7 +63,6 @@ class ScreenResized(Fault):
     times = 50
 
     def play(self, place: Place, row: Row) -> None:
-        place.network = Cable(place)
         display, _ = place.screen(1024, 768)
         place.painter(display)
         place.share(source=screen_source(display))
@@ -106,7 +103,6 @@ class WindowMinimised(Fault):
 
 
 def share_window(place: Place) -> tuple[str, str, subprocess.Popen]:
-    place.network = Cable(place)
     display, _ = place.screen(1024, 768)
     process, window = place.painter(display)
     place.share(source=screen_source(display, "--window", window))

@@ -12,6 +12,7 @@ from lab.bench.crowd.kinds import KINDS, turns_of
 from lab.bench.crowd.scene import Place
 from lab.common import build, isolation, namespaces, records
 from lab.common.numbers import rounded
+from lab.common.rows import add_options
 from lab.common.trouble import Trouble, say
 
 NAMES = ("viewers", "memory", "joins", "misbehaving", "networks", "class", "overload")
@@ -23,8 +24,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         prog="Scripts/bench crowd", formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="kinds of misbehaviour (several of one peer's joined by +, or by / if it takes turns):\n"
         + "\n".join(f"  {name:<20}{kind.__doc__}" for name, kind in KINDS.items()))
-    parser.add_argument("--rows", nargs="+", metavar="ROW", choices=NAMES, default=list(NAMES),
-                        help="of " + ", ".join(NAMES) + " (all)")
+    add_options(parser, NAMES, "a short run with few viewers and most kinds of misbehaviour, for the tests")
     parser.add_argument("--counts", nargs="+", type=int, metavar="N", default=[1, 50, 200],
                         help="viewers in the row viewers, the most in the row memory (1 50 200); a program without "
                         "--max-viewers has 60 at the most")
@@ -39,12 +39,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--content", choices=("noise", "video", "scroll", "chart"), default="noise",
                         help="what is shared: the test pattern, or noise on a desktop, which takes all bits (noise)")
     parser.add_argument("--host-options", default="", metavar="WORDS", help="more options for beamroom share")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
-    parser.add_argument("--check", action="store_true",
-                        help="instead: a short run with few viewers and most kinds of misbehaviour, for the tests")
-    parser.add_argument("--no-history", action="store_true", help="print only")
-    parser.add_argument("--no-setup", action="store_true", help="install nothing")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.reps < 1 or not 2 <= options.seconds <= 120 or not 0 <= options.real <= 4 \
             or any(not 1 <= count <= 800 for count in options.counts):

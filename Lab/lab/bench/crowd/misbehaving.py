@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 from lab.attack import wire
-from lab.attack.peer import Peer, Refused, clock
+from lab.attack.peer import Arrivals, Peer, Refused, clock
 from lab.bench.crowd.kinds import KINDS, turns_of
 
 # linux/udp.h
@@ -41,9 +41,10 @@ class KnownIdentity(wire.Identity):
         self.write_certificate()
 
 
-class Viewer:
+class Viewer(Arrivals):
     def __init__(self, turns: list[list[str]], host: tuple[str, int], identity: wire.Identity,
                  source: str, name: str) -> None:
+        super().__init__()
         # Each connection uses the next of these lists of kinds.
         self.lists = [[KINDS[kind]() for kind in kinds] for kinds in turns]
         self.kinds, self.visits = self.lists[0], 0
@@ -53,8 +54,6 @@ class Viewer:
         # Those of the present visit.
         self.peer: Any = None
         self.media: Any = None
-        self.newest: int | None = None
-        self.expected = 0
 
     def all(self, flag: str) -> bool:
         return all(getattr(kind, flag) for kind in self.kinds)
@@ -98,7 +97,8 @@ class Viewer:
         self.media.setblocking(False)
         session = self.peer.session
         self.keys = {session.media_key.number: session.media_key}
-        self.frames, self.newest, self.expected = {}, None, 0
+        # Nothing has come.
+        super().__init__()
         self.token, self.token_end = b"", 0.0
 
     def watch(self, end: float) -> None:
@@ -193,18 +193,6 @@ class Viewer:
             return None
         return wire.Part.read(key.open(datagram))
 
-    def came(self, part: wire.Part, highest: int, count: int) -> None:
-        now = clock()
-        if part.flags & 4:
-            return
-        received, top, first, _ = self.frames.get(part.frame, (0, 0, now, now))
-        if received == 0:
-            self.expected += part.parts
-        self.frames[part.frame] = (received + count, max(top, highest), first, now)
-        self.newest = part.frame
-        while len(self.frames) > 12:
-            self.frames.pop(next(iter(self.frames)))
-
     # --- Sending
 
     def hello(self) -> None:
@@ -221,8 +209,7 @@ class Viewer:
 
     def say_report(self) -> None:
         now = clock()
-        entries = [(frame, received, highest, now - first, now - last)
-                   for frame, (received, highest, first, last) in self.frames.items()]
+        entries = self.entries(now)
         expected, missed = self.expected, 0
         for kind in self.kinds:
             said = kind.report(self, now, entries, expected, missed)
