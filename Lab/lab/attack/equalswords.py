@@ -4,10 +4,9 @@ import json
 import struct
 import time
 
-import mesh
-import room
-from equals import OnRoom
-from peer import Refused
+from lab.attack import mesh, room
+from lab.attack.equals import OnRoom
+from lab.attack.peer import Refused
 
 # Long enough that they come in several batches.
 WORDS = "word " * 60
