@@ -98,9 +98,9 @@ struct RoomUnderAttack {
         room.found(0)
         let all = adversaries
         for index in 1..<Self.size - 1 {
-            let hosts = (0..<index).filter { host in
-                isHonest(host) || !isCrowded && !adversaries.contains { $0.index == host && $0.withdraws }
-            }
+            // Whoever puts a member out puts out those behind it, too.
+            let isHonestOnly = isCrowded || adversaries.contains(where: \.withdraws)
+            let hosts = (0..<index).filter { !isHonestOnly || isHonest($0) }
             try? room.enter(index, through: hosts.randomElement(using: &random) ?? 0)
             room.run(for: .milliseconds(Int64.random(in: 0..<300, using: &random)))
         }
