@@ -8,7 +8,7 @@ import Testing
 struct AdversaryTests {
     private static let seeds: [UInt64] = {
         let environment = ProcessInfo.processInfo.environment
-        let count = environment["BEAMROOM_SEEDS"].flatMap { UInt64($0) } ?? 4
+        let count = environment["BEAMROOM_SEEDS"].flatMap { UInt64($0) } ?? 2
         let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
         return Array(first..<first + count)
     }()
