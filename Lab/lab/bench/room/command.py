@@ -95,7 +95,9 @@ def pictures(options: argparse.Namespace, directory: pathlib.Path, stack: contex
     # The cable is there again: the direct way is taken up, and nothing stands.
     cables.join()
     wait("the direct way", 30, lambda: all(people[3].people().get(name) == 1 for name in sharers))
+    joined = len(fourth.lines)
     time.sleep(4)
+    wait("pictures on the direct way", 60, lambda: all(moving(fourth, name, joined) for name in sharers))
     last = len(fourth.lines)
     time.sleep(2.5)
     row["back"] = min(rate_of([event for event in fourth.told("stats", last) if event.get("host") == name],
