@@ -197,7 +197,7 @@ let package = Package(
                 folder, "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
                 "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",
                 "BeamProtocolTests/Fuzz/HostSessionFuzz.swift", "BeamProtocolTests/Fuzz/ViewerSessionFuzz.swift",
-                "BeamProtocolTests/Fuzz/Fuzzing.swift", "BeamProtocolTests/Fuzz/RoomFuzz.swift",
+                "BeamProtocolTests/Fuzz/Fuzzing.swift", "BeamProtocolTests/Fuzz/LogFuzz.swift",
                 mesh + "MeshSimulation.swift", mesh + "Adversary",
             ],
             swiftSettings: strict))

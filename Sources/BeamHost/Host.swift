@@ -14,7 +14,7 @@ public final class Host: Sendable {
     public let warnings: [String]
 
     private let server: HostServer
-    private let room: RoomServer?
+    private let room: MeshServer?
     private let slot: LatestSlot<Picture>
     private let capture: CaptureStage
     private let encode: EncodeStage
@@ -22,7 +22,7 @@ public final class Host: Sendable {
     private let sound: SoundStage?
     private let publisher: ServicePublisher?
     /// Nil in a room.
-    private let guests: GuestKeeper?
+    private let guests: GuestRegistry?
     private let isStopped = Atomic<Bool>(false)
     private let sinks: [any FrameSink]
     private let recorder: RecorderSink?
@@ -64,7 +64,7 @@ public final class Host: Sendable {
             captionsPath: options.captionsPath, transcriptPath: options.transcriptPath, recorder: recorder,
             onNotice: onNotice)
         defer { if !isStarted { words.close() } }
-        let guests = options.room == nil ? GuestKeeper(options.store, onNotice) : nil
+        let guests = options.room == nil ? GuestRegistry(options.store, onNotice) : nil
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
         network.session.hasSound = soundSource != nil
@@ -168,7 +168,7 @@ public final class Host: Sendable {
     public func updateAddresses() { desktop.updateAddresses() }
 
     /// Writes to the room: a caption, a note, an alert, a message.
-    public func write(_ input: RoomInput) { server.write(input) }
+    public func write(_ input: LogInput) { server.write(input) }
 
     /// The admitted viewers, in the order of admission. Not on the event loop.
     public var viewers: [Guest] { server.guests }

@@ -12,7 +12,7 @@ final class HostDesktop: Sendable {
     private let key: [UInt8]
 
     /// `write` writes to the room in which viewers read what happens here.
-    init(_ options: HostOptions, _ port: UInt16, write: @escaping @Sendable (RoomInput) -> Void) {
+    init(_ options: HostOptions, _ port: UInt16, write: @escaping @Sendable (LogInput) -> Void) {
         watch = DesktopWatch { event in
             switch event {
             case .screenLocked(let isLocked): write(.alert(isLocked ? .locked : .unlocked))

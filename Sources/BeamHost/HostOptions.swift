@@ -54,7 +54,7 @@ public struct HostOptions: Sendable {
     public var usesBluetooth = true
     /// The room whose members watch; nil: viewers connect to this host. In a room there are no captions, no transcript,
     /// no announcement and no list of viewers: these are the room's.
-    public var room: RoomServer?
+    public var room: MeshServer?
 
     public init(
         source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil,

@@ -43,7 +43,7 @@ public final class HostWords: Sendable {
     }
 
     /// Begins to read captions, and writes them to a room.
-    public func start(writing write: @escaping @Sendable (RoomInput) -> Void) {
+    public func start(writing write: @escaping @Sendable (LogInput) -> Void) {
         reader?.start { [onNotice] event in
             switch event {
             case .partial(let text, let speaker): write(.partial(text: text, speaker: speaker))
@@ -57,7 +57,7 @@ public final class HostWords: Sendable {
         }
     }
 
-    public func handle(_ event: RoomEvent) {
+    public func handle(_ event: LogEvent) {
         guard case .lines(let lines) = event else { return }
         let shown = lines.compactMap { line in line.transcriptLine.map { (line: $0, age: line.age) } }
         transcript?.append(shown.map(\.line))

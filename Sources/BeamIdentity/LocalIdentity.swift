@@ -40,7 +40,7 @@ public struct LocalIdentity: Sendable {
     }
 
     /// Signs what this machine writes to a room.
-    public var roomSigning: RoomSigning { RoomSigning(key) }
+    public var roomSigning: LogSigning { LogSigning(key) }
 
     /// The private key: PKCS #8 (RFC 5958) in DER. A secret.
     public var privateKeyDER: [UInt8] { Array(key.derRepresentation) }

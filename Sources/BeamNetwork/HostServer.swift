@@ -155,7 +155,7 @@ public final class HostServer: Sendable {
     }
 
     /// Writes to the room.
-    public func write(_ input: RoomInput) {
+    public func write(_ input: LogInput) {
         handle.perform { $0.handle(.room(input)) }
     }
 

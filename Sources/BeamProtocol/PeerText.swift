@@ -31,7 +31,7 @@ public enum PeerText {
     public static func sentence(_ text: String) -> String { cut(cleaned(text), to: sentenceColumns) }
 
     /// A note, whole: at most as many columns wide as a note may have bytes. It may be empty.
-    public static func note(_ text: String) -> String { cut(cleaned(text), to: RoomLimits.note) }
+    public static func note(_ text: String) -> String { cut(cleaned(text), to: LogLimits.note) }
 
     /// A peer's reason, in quotation marks, which this program's own sentences don't have.
     public static func reason(_ text: String) -> String {

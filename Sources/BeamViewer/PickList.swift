@@ -10,7 +10,7 @@ final class PickList: Sendable {
     }
 
     private let state = Mutex(State())
-    private let presence = RoomPresence()
+    private let presence = MeshPresence()
     private let queue = DispatchQueue(label: "beam-pick-list")
     private let onChange: @Sendable ([HostChoice]) -> Void
 
@@ -55,7 +55,7 @@ final class PickList: Sendable {
         onChange(hosts + Self.rooms(presence.found))
     }
 
-    static func rooms(_ found: [RoomPresence.Found]) -> [HostChoice] {
+    static func rooms(_ found: [MeshPresence.Found]) -> [HostChoice] {
         found.compactMap { room in
             room.doors.first.map {
                 HostChoice(

@@ -40,7 +40,7 @@ public final class Viewer: Sendable {
     /// What finds a host, and keeps it in the store.
     private struct Sought: Sendable {
         var finder: HostFinder
-        var keeper: HostKeeper
+        var keeper: PairedHosts
         var trustWatch: TrustWatch
         var search: HostSearch?
         /// Nil: which host is watched is known.
@@ -106,7 +106,7 @@ public final class Viewer: Sendable {
         _ options: ViewerOptions, _ shared: ViewerState, _ nearby: NearbyHosts?,
         _ onNotice: @escaping @Sendable (ViewerNotice) -> Void
     ) throws -> Sought {
-        let keeper = try HostKeeper(options.trust.store)
+        let keeper = try PairedHosts(options.trust.store)
         if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
             throw UnknownHost(name: name)
         }
@@ -326,7 +326,7 @@ public final class Viewer: Sendable {
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
                 announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer,
                 // A room's door isn't a host: nothing of a host's log is taken there, or signed for it.
-                room: isAtRoomDoor ? nil : RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
+                room: isAtRoomDoor ? nil : LogOptions(signing: identity.roomSigning, name: trust.deviceName))
             configuration.takesSound = takesSound
             configuration.bounds = bounds
             configuration.asksPerson = wish == .person
@@ -367,7 +367,7 @@ public final class Viewer: Sendable {
 
     /// Writes to the room: a note, a message. What is written before the host is found is kept for its room; if that
     /// is too much, a room event says that it isn't written.
-    public func write(_ input: RoomInput) {
+    public func write(_ input: LogInput) {
         guard !shared.write(input) else { return }
         switch input {
         case .message(let id, _, _): onNotice(.session(.room(.undelivered(id: id, reason: .full))))

@@ -105,7 +105,7 @@ import Synchronization
     /// - Parameters:
     ///   - isAll: everything is new.
     ///   - words: may change what a tile says in place of a picture.
-    func update(isAll: Bool = false, words: (Int, inout TileWords?) -> Void = { _, _ in }) -> Update {
+    func update(isAll: Bool = false, words: (Int, inout TileText?) -> Void = { _, _ in }) -> Update {
         let (states, pictures) = isAll ? (NewsFlags.all, NewsFlags.all) : flags.take()
         hasMoved = hasMoved || window.focus != focus
         focus = window.focus
@@ -140,7 +140,7 @@ import Synchronization
         for (index, slot) in slots.enumerated() { slot.viewer.setAudible(!isQuiet && index == focusIndex) }
     }
 
-    private func updateTiles(_ states: UInt64, _ change: (Int, inout TileWords?) -> Void) {
+    private func updateTiles(_ states: UInt64, _ change: (Int, inout TileText?) -> Void) {
         let now = MediaTime.now
         guard states != 0 || tileNews.values.contains(where: { $0.until <= now }) else { return }
         for (index, slot) in slots.enumerated() {

@@ -57,11 +57,11 @@ public struct ViewerOptions: Sendable {
 
     /// What a member of a room shares.
     public struct Member: Sendable {
-        public var room: RoomServer
+        public var room: MeshServer
         public var device: DeviceKey
         public var name: String
 
-        public init(room: RoomServer, device: DeviceKey, name: String) {
+        public init(room: MeshServer, device: DeviceKey, name: String) {
             self.room = room
             self.device = device
             self.name = name

@@ -157,7 +157,7 @@ final class ViewerState: Sendable {
     }
 
     /// Writes to the room, or keeps `input` until there is a client. False: too much is kept.
-    func write(_ input: RoomInput) -> Bool {
+    func write(_ input: LogInput) -> Bool {
         let (client, isTaken) = change { content -> (ViewerClient?, Bool) in
             switch content.client {
             case .made(let client): (client, true)

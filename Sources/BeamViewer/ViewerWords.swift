@@ -22,7 +22,7 @@ final class ViewerWords: Sendable {
         self.recorder = recorder
     }
 
-    func handle(_ event: RoomEvent) {
+    func handle(_ event: LogEvent) {
         switch event {
         case .began: isNewRoom.store(true, ordering: .relaxed)
         case .lines(let lines): write(lines)
@@ -30,7 +30,7 @@ final class ViewerWords: Sendable {
         }
     }
 
-    private func write(_ lines: [RoomLine]) {
+    private func write(_ lines: [LogLine]) {
         let now = MediaTime.now
         if let line = lines.first, isNewRoom.exchange(false, ordering: .relaxed) {
             let start = now - line.age - line.time

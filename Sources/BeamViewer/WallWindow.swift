@@ -73,7 +73,7 @@ public final class WallWindow {
 
     private func update(isAll: Bool = false) {
         let update = grid.update(isAll: isAll) { index, words in
-            if words?.state == TileWords.codeNeeded, hosts[index].isGivenUp {
+            if words?.state == TileText.codeNeeded, hosts[index].isGivenUp {
                 words?.detail = "Show it alone to type it."
             }
             let status = wall.viewers[index].shared.read { $0.status }

@@ -50,7 +50,7 @@ struct WordBoard: Sendable {
     private(set) var heading = TranscriptHeading.nothingYet
     private var condition = ShareCondition()
     /// Alerts that the person was told, and until when they are shown at least.
-    private var told: [(alert: RoomAlert, until: MediaTime)] = []
+    private var told: [(alert: LogAlert, until: MediaTime)] = []
     /// Counted, so that the same words can be shown again.
     private(set) var notice: (number: Int, content: WindowNotice?) = (0, nil)
     /// A note of somebody else was shown, and the person told where notes stay.
@@ -58,7 +58,7 @@ struct WordBoard: Sendable {
     /// There is a room, and the host takes notes.
     private(set) var takesNotes = false
 
-    mutating func handle(_ event: RoomEvent, now: MediaTime) {
+    mutating func handle(_ event: LogEvent, now: MediaTime) {
         let changes = condition.handle(event)
         switch event {
         case .began(let since, let takesNotes):
@@ -93,7 +93,7 @@ struct WordBoard: Sendable {
         hasHinted = old.hasHinted
     }
 
-    private mutating func speak(_ partial: RoomPartial?, by author: DeviceKey, called name: String, now: MediaTime) {
+    private mutating func speak(_ partial: LogPartial?, by author: DeviceKey, called name: String, now: MediaTime) {
         let text = ShownText.lines(partial?.text ?? "")
         let index = speaking.firstIndex { $0.author == author }
         guard let partial, !text.isEmpty else {
@@ -108,7 +108,7 @@ struct WordBoard: Sendable {
         speaking.append(Speaking(author: author, caption: caption, until: now + time))
     }
 
-    private mutating func add(_ line: RoomLine, now: MediaTime) {
+    private mutating func add(_ line: LogLine, now: MediaTime) {
         guard let shown = line.transcriptLine else { return }
         keep(shown)
         let isNote = shown.kind == .note
@@ -153,7 +153,7 @@ struct WordBoard: Sendable {
 
     /// That the host has paused is the status's to say. What was told a moment ago and still holds is told again beside
     /// what is new: the window has one notice.
-    private mutating func tell(_ changes: [RoomAlert], host: String, now: MediaTime) {
+    private mutating func tell(_ changes: [LogAlert], host: String, now: MediaTime) {
         let new = changes.filter { $0 != .paused && $0 != .resumed }
         guard !new.isEmpty else { return }
         told.removeAll { $0.until <= now || !condition.warnings.contains($0.alert) || new.contains($0.alert) }

@@ -15,7 +15,8 @@ struct Beamroom: ParsableCommand {
             """,
         version: BeamVersion.line,
         subcommands: [
-            Share.self, Watch.self, Room.self, Hosts.self, Devices.self, Measure.self, PatternCommand.self,
+            ShareCommand.self, WatchCommand.self, RoomCommand.self, HostsCommand.self, DevicesCommand.self,
+            MeasureCommand.self, PatternCommand.self,
         ])
 
     static func main() {

@@ -14,11 +14,11 @@ struct CaptureOptions: ParsableArguments {
     var monitor: String?
     @Option(
         help: ArgumentHelp("One window, by its ID or a part of its title.", valueName: "id|title"),
-        transform: WindowChoice.reading(OptionWords.window))
+        transform: WindowChoice.reading(OptionText.window))
     var window: WindowChoice?
     @Option(
         help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"),
-        transform: PixelRect.reading(OptionWords.region))
+        transform: PixelRect.reading(OptionText.region))
     var region: PixelRect?
     @Flag(help: "Choose with the pointer: click on a window, or drag a rectangle. Escape cancels.")
     var select = false
@@ -30,7 +30,7 @@ struct CaptureOptions: ParsableArguments {
     var noCursor = false
     @Option(
         help: ArgumentHelp("The test pattern's size. (default: 1280x720)", valueName: "WxH"),
-        transform: PixelSize.reading(OptionWords.size))
+        transform: PixelSize.reading(OptionText.size))
     var size: PixelSize?
     @Option(help: "What the test pattern shows: chart (the default), still (a desktop), scroll (text) or video.")
     var content: PatternContent?
@@ -38,16 +38,16 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         name: [.short, .long],
         help: ArgumentHelp("Scale down so that the longer side has at most this many pixels.", valueName: "pixels"),
-        transform: Int.reading(OptionWords.maxSize))
+        transform: Int.reading(OptionText.maxSize))
     var maxSize: Int?
     @Option(
         help: ArgumentHelp("Maximum frames a second. (default: 60)", valueName: "fps"),
-        transform: Double.reading(OptionWords.frameRate))
+        transform: Double.reading(OptionText.frameRate))
     var maxFps: Double?
     @Option(
         name: [.customShort("b"), .long],
         help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: depends on the size)", valueName: "rate"),
-        transform: BitRate.reading(OptionWords.bitRate))
+        transform: BitRate.reading(OptionText.bitRate))
     var videoBitRate: BitRate?
     @Option(
         help: ArgumentHelp("The encoder: libx264, another H.264 encoder of libavcodec, or auto.", valueName: "name")
@@ -65,10 +65,10 @@ struct CaptureOptions: ParsableArguments {
         }
         try checkSourceOptions()
         if let maxFps, !(1...240).contains(maxFps) {
-            throw ValidationError("--max-fps takes \(OptionWords.frameRate).")
+            throw ValidationError("--max-fps takes \(OptionText.frameRate).")
         }
         if let maxSize, !(16...8192).contains(maxSize) {
-            throw ValidationError("--max-size takes \(OptionWords.maxSize).")
+            throw ValidationError("--max-size takes \(OptionText.maxSize).")
         }
     }
 

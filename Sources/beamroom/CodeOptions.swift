@@ -8,7 +8,7 @@ struct CodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The six-digit code: at the viewer the one that the host shows, at the host the one to show. It is removed from the process list at once.",
-            valueName: "digits"), transform: PairingCode.reading(OptionWords.code))
+            valueName: "digits"), transform: PairingCode.reading(OptionText.code))
     var code: PairingCode?
     @Option(
         help: ArgumentHelp(

@@ -165,8 +165,8 @@ final class DoorReporter: Sendable {
             }
         case .connectionsRefused(let count, let addresses):
             console.say(
-                "\(Words.count(count, "more connection or \(guests.one)", "more connections and \(guests.one)s")) from "
-                    + "\(Words.count(addresses, "address", "addresses")) \(count == 1 ? "was" : "were") refused in the last 10 s."
+                "\(CommonText.count(count, "more connection or \(guests.one)", "more connections and \(guests.one)s")) from "
+                    + "\(CommonText.count(addresses, "address", "addresses")) \(count == 1 ? "was" : "were") refused in the last 10 s."
             )
             events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
         case .acceptingPaused, .listeningFailed, .listeningAgain: listening(event)
@@ -332,7 +332,7 @@ final class DoorReporter: Sendable {
         let (service, end) = state.withLock { ($0.service, $0.codeEnd) }
         let whom =
             switch service {
-            case .everybody, .room, .always: "everybody" + (end.map { ", until \(Words.clock($0))" } ?? "")
+            case .everybody, .room, .always: "everybody" + (end.map { ", until \(CommonText.clock($0))" } ?? "")
             case .one: "one \(guests.one)"
             }
         return whom + (takesKey ? "; c makes a new one" : "")

@@ -89,7 +89,7 @@ extension ExpressibleByArgument {
 }
 
 /// What the options take, in words.
-enum OptionWords {
+enum OptionText {
     static let port = "a number from 0 to 65535; 0 is any free port"
     static let bitRate = "10k to 1000M bits a second, as in 8M, 800k or 2500000"
     static let size = "a width and a height from 2 to 8192 pixels, as in 1280x720"
@@ -103,7 +103,7 @@ enum OptionWords {
 }
 
 extension HostSession.Acceptance: ExpressibleByArgument {}
-extension RoomServer.Relaying: ExpressibleByArgument {}
+extension MeshServer.Relaying: ExpressibleByArgument {}
 
 /// The jitter margin of the playout buffer: `auto`, or milliseconds.
 enum PlayoutDelay: ExpressibleByArgument {

@@ -234,7 +234,7 @@ final class PairingPrompt: Sendable {
             defer { state.questions = [] }
             return (state.questions, state.decide, state.hasOthers)
         }
-        for question in unanswered where !RoomQuestion.isElsewhere(question.connection.value) && !hasOthers() {
+        for question in unanswered where !MeshQuestion.isElsewhere(question.connection.value) && !hasOthers() {
             console.say(
                 "\(question.visitor) asked to \(wish) and was refused: standard input has ended, so nobody can answer.")
             decide?(question.connection, false)

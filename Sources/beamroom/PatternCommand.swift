@@ -12,7 +12,7 @@ struct PatternCommand: ParsableCommand {
     var path: String
     @Option(
         help: ArgumentHelp("Width and height in pixels.", valueName: "WxH"),
-        transform: PixelSize.reading(OptionWords.size))
+        transform: PixelSize.reading(OptionText.size))
     var size = PixelSize(width: 1280, height: 720)
     @Option(help: ArgumentHelp("Frames a second.", valueName: "fps"))
     var fps = 30.0
@@ -27,7 +27,7 @@ struct PatternCommand: ParsableCommand {
                 "\(Console.printable(path)) doesn't end in .y4m, which is the only format that `pattern` writes. Other "
                     + "programs convert it, for example `ffmpeg -i pattern.y4m pattern.mp4`.")
         }
-        guard (1...240).contains(fps) else { throw ValidationError("--fps takes \(OptionWords.frameRate).") }
+        guard (1...240).contains(fps) else { throw ValidationError("--fps takes \(OptionText.frameRate).") }
         guard seconds > 0, seconds <= 3600 else {
             throw ValidationError("--seconds takes a number above 0, at most 3600.")
         }

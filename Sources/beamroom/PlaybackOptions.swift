@@ -23,12 +23,12 @@ struct PlaybackOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The largest pictures to take, which limits the memory that a host's stream can use (default: as many pixels as 4096x4096 has, 8192 in a line).",
-            valueName: "WxH"), transform: PixelSize.reading(OptionWords.size))
+            valueName: "WxH"), transform: PixelSize.reading(OptionText.size))
     var maxPicture: PixelSize?
     @Option(
         help: ArgumentHelp(
             "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
-            valueName: "ms"), transform: PlayoutDelay.reading(OptionWords.playoutDelay))
+            valueName: "ms"), transform: PlayoutDelay.reading(OptionText.playoutDelay))
     var buffer = PlayoutDelay.automatic
     @Flag(help: "Play no sound.")
     var noAudio = false

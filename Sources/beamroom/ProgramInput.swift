@@ -15,23 +15,23 @@ import Synchronization
 /// bad line gets an event `error` and disturbs nothing.
 final class ProgramInput: Sendable {
     /// The longest line in bytes: a message of the greatest length, and what is around it.
-    static let longestLine = RoomLimits.entryBody + 1024
+    static let longestLine = LogLimits.entryBody + 1024
     /// Messages without a result, after which reading pauses: nothing waits for this program but the other one.
     private static let mostOpen = 1000
 
     struct Handlers: Sendable {
-        var write: @Sendable (RoomInput) -> Void
+        var write: @Sendable (LogInput) -> Void
         /// For each of several hosts, in place of `write`.
-        var hosts: [String: @Sendable (RoomInput) -> Void] = [:]
+        var hosts: [String: @Sendable (LogInput) -> Void] = [:]
         /// Nil: this side can't pause.
         var pause: (@Sendable (Bool) -> Void)?
         /// Sends a viewer away. Nil: it is done; otherwise why it can't be, without a full stop. Nil: this side can't.
         var kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)?
         /// What a member of a room can do besides.
-        var room: Room?
+        var room: MeetingActions?
     }
 
-    struct Room: Sendable {
+    struct MeetingActions: Sendable {
         var share: @Sendable (Bool) -> Void
         /// Nil: it is tried; otherwise why it can't be, without a full stop.
         var putOut: @Sendable (_ member: String, _ alsoLetIn: Bool) -> String?
@@ -101,7 +101,7 @@ final class ProgramInput: Sendable {
     }
 
     /// The room has told what became of a message.
-    func noteResult(_ event: RoomEvent) {
+    func noteResult(_ event: LogEvent) {
         switch event {
         case .delivered(let id, _), .undelivered(let id, _):
             guard state.withLock({ $0.open.remove(id) }) != nil else { return }
@@ -138,7 +138,7 @@ final class ProgramInput: Sendable {
 
     /// Nil: there is none, or it isn't what an ID may be.
     private static func id(_ members: [String: [UInt8]]) -> String? {
-        guard let id = members["id"].flatMap(ProgramJSON.string), (1...RoomLimits.messageID).contains(id.utf8.count)
+        guard let id = members["id"].flatMap(ProgramJSON.string), (1...LogLimits.messageID).contains(id.utf8.count)
         else { return nil }
         return id
     }
@@ -187,7 +187,7 @@ final class ProgramInput: Sendable {
 
     /// False: it is nothing of a room.
     private func handle(
-        _ members: [String: [UInt8]], _ room: Room, _ write: @Sendable (RoomInput) -> Void
+        _ members: [String: [UInt8]], _ room: MeetingActions, _ write: @Sendable (LogInput) -> Void
     ) throws(BadLine) -> Bool {
         if let caption = members["caption"] {
             guard let text = ProgramJSON.string(caption) else { throw BadLine(reason: "`caption` takes a string") }
@@ -232,7 +232,7 @@ final class ProgramInput: Sendable {
     /// Which room a line is for.
     private func writer(
         _ members: [String: [UInt8]], _ handlers: Handlers
-    ) throws(BadLine) -> @Sendable (RoomInput) -> Void {
+    ) throws(BadLine) -> @Sendable (LogInput) -> Void {
         guard !handlers.hosts.isEmpty else { return handlers.write }
         guard let host = members["host"].flatMap({ ProgramJSON.string($0) }) else {
             throw BadLine(reason: "`host` has to say which host it is for: several are watched")
@@ -242,9 +242,9 @@ final class ProgramInput: Sendable {
     }
 
     private func send(
-        _ body: [UInt8], _ members: [String: [UInt8]], _ write: @Sendable (RoomInput) -> Void
+        _ body: [UInt8], _ members: [String: [UInt8]], _ write: @Sendable (LogInput) -> Void
     ) throws(BadLine) {
-        let recipient: RoomInput.Recipient
+        let recipient: LogInput.Recipient
         switch members["to"] {
         case nil: recipient = .all
         case let text?:
@@ -261,7 +261,7 @@ final class ProgramInput: Sendable {
             id = "\(number)"
         case _?:
             guard let given = Self.id(members) else {
-                throw BadLine(reason: "`id` takes a string of 1 to \(RoomLimits.messageID) bytes")
+                throw BadLine(reason: "`id` takes a string of 1 to \(LogLimits.messageID) bytes")
             }
             id = given
         }

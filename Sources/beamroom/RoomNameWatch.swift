@@ -13,7 +13,7 @@ final class RoomNameWatch: Sendable {
     }
 
     private let name: String
-    private let presence = RoomPresence()
+    private let presence = MeshPresence()
     private let state = Mutex(State())
 
     /// Begins to look for rooms; waits for the Avahi daemon. Nil: the host was named by its address.
@@ -40,11 +40,11 @@ final class RoomNameWatch: Sendable {
 
     func stop() { presence.stop() }
 
-    static func room(called name: String, in found: [RoomPresence.Found]) -> String? {
+    static func room(called name: String, in found: [MeshPresence.Found]) -> String? {
         found.first { DeviceNames.areSame($0.room, name) }?.room
     }
 
     static func words(_ room: String) -> String {
-        "“\(PeerText.name(room))” is a room, which isn't watched: `beamroom room \(Words.shellWord(room))` enters it."
+        "“\(PeerText.name(room))” is a room, which isn't watched: `beamroom room \(CommonText.shellWord(room))` enters it."
     }
 }

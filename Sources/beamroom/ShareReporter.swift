@@ -13,7 +13,7 @@ final class ShareReporter: Sendable {
     private let prompt: PairingPrompt
     private let door: DoorReporter
     private let invitation: DoorReporter.Invitation
-    private let room: RoomReporter
+    private let room: LogReporter
     private let state = Mutex(State())
 
     private struct State {
@@ -37,9 +37,9 @@ final class ShareReporter: Sendable {
         var captions = WordLimit()
         var sound = WordLimit()
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
-        var addressless: AddressWords?
+        var addressless: AddressText?
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
-        var early: [RoomEvent]? = []
+        var early: [LogEvent]? = []
         /// The sound's state before that.
         var earlySound: SoundCaptureState?
     }
@@ -52,7 +52,7 @@ final class ShareReporter: Sendable {
         self.prompt = prompt
         self.invitation = invitation
         door = DoorReporter(context, prompt: prompt, invitation: invitation, guests: .viewers)
-        room = RoomReporter(context)
+        room = LogReporter(context)
     }
 
     func ready(_ host: Host) {
@@ -65,7 +65,7 @@ final class ShareReporter: Sendable {
                 + "\(Self.megabits(Double(facts.bitRate))) a second "
                 + "(\(facts.encoder)).")
         // By its name alone only once it is announced.
-        let words = AddressWords(
+        let words = AddressText(
             purpose: "To watch", command: "watch", bindAddress: facts.bindAddress, port: facts.controlPort)
         context.console.say(words.sentence())
         if !words.isReachable() { state.withLock { $0.addressless = words } }
@@ -85,7 +85,7 @@ final class ShareReporter: Sendable {
     }
 
     /// Nil: all were reported, and later ones aren't held back.
-    private func takeEarly() -> [RoomEvent]? {
+    private func takeEarly() -> [LogEvent]? {
         state.withLock { state in
             guard let events = state.early, !events.isEmpty else {
                 state.early = nil
@@ -200,7 +200,7 @@ final class ShareReporter: Sendable {
     }
 
     private func report(_ sound: SoundCaptureState) {
-        context.events.write("sound", SoundWords.fields(sound))
+        context.events.write("sound", SoundText.fields(sound))
         // A device may come and go as often as it likes.
         if state.withLock({ $0.sound.allows(at: .now) }) { context.console.say(sound.description) }
     }
@@ -238,7 +238,7 @@ final class ShareReporter: Sendable {
             if verdict.toPerson {
                 console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
                 if let name = visitor.newName, let known = visitor.name, !isResumed {
-                    console.say(Words.newName(name, of: known, who: "It"))
+                    console.say(CommonText.newName(name, of: known, who: "It"))
                 }
                 if !visitor.isEncrypted, !isResumed {
                     console.say(
@@ -297,19 +297,21 @@ final class ShareReporter: Sendable {
                         ? "\(who(session)) gets the smaller stream now: the network to it carries less than the full one."
                         : "\(who(session)) gets the full stream again.")
             }
-            events.write("lane", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("path")])
+            events.write("layer", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("path")])
         case .layerFitted(let session, let isReduced):
-            events.write("lane", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("size")])
+            events.write("layer", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("size")])
         case .pictureLimited(let session, let limit):
-            console.say(Words.pictureLimited(limit, who: who(session)))
-            events.write("viewer-limited", Words.fields(limit, session: session))
+            console.say(CommonText.pictureLimited(limit, who: who(session)))
+            events.write("viewer-limited", CommonText.fields(limit, session: session))
         case .overloaded(let sheds, let viewers):
-            if state.withLock({ $0.loads.allows(at: .now) }) { console.say(Words.overloaded(sheds, viewers: viewers)) }
-            events.write("overload", Words.fields(sheds, viewers: viewers))
+            if state.withLock({ $0.loads.allows(at: .now) }) {
+                console.say(CommonText.overloaded(sheds, viewers: viewers))
+            }
+            events.write("overload", CommonText.fields(sheds, viewers: viewers))
         case .framesDropped(let count):
             guard state.withLock({ $0.drops.allows(at: .now) }) else { break }
             console.say(
-                "\(Words.count(count, "frame was", "frames were")) left out, because the network was down or carries less than "
+                "\(CommonText.count(count, "frame was", "frames were")) left out, because the network was down or carries less than "
                     + "the stream. If this goes on, a lower -b helps.")
         }
     }
@@ -356,13 +358,13 @@ final class ShareReporter: Sendable {
                 report, framesPerSecond: Double(report.session.frames) / seconds,
                 bitsPerSecond: Double(report.session.bytes) * 8 / seconds))
         context.console.say(
-            "Ended after \(Words.time(.seconds(seconds))): "
+            "Ended after \(CommonText.time(.seconds(seconds))): "
                 + (report.session.bytes == 0
                     ? "nothing was sent, because nobody watched."
-                    : "\(Words.count(report.session.frames, "frame")), \(Self.megabytes(report.session.bytes)) sent to viewers.")
+                    : "\(CommonText.count(report.session.frames, "frame")), \(Self.megabytes(report.session.bytes)) sent to viewers.")
         )
-        if let recording = report.recording { context.console.say(Words.recorded(recording)) }
-        if let transcript = host.transcript { context.console.say(Words.written(transcript)) }
+        if let recording = report.recording { context.console.say(CommonText.recorded(recording)) }
+        if let transcript = host.transcript { context.console.say(CommonText.written(transcript)) }
     }
 
     private func fields(
@@ -385,7 +387,7 @@ final class ShareReporter: Sendable {
             "soundRetransmitted": report.soundPackets.map { _ in .count(report.session.soundRetransmissions) },
             "recorded": report.recording.map { .count($0.frames) },
             "recordingDropped": report.recording.map { .count($0.dropped) },
-            "lanes": .array(report.layers.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
+            "layers": .array(report.layers.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]
     }

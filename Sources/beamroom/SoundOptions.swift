@@ -12,7 +12,7 @@ struct SoundOptions: ParsableArguments {
     var audio = "auto"
     @Option(
         help: ArgumentHelp("Bits a second of the sound, 16k to 256k.", valueName: "rate"),
-        transform: SoundRate.reading(OptionWords.soundRate))
+        transform: SoundRate.reading(OptionText.soundRate))
     var audioBitRate = SoundRate.usual
 
     func validate() throws {

@@ -14,7 +14,7 @@ struct TypedLine {
     private enum Escape { case none, begun, sequence }
 
     /// In bytes of UTF-8: a note's length. What is typed beyond that is ignored.
-    private static let longest = RoomLimits.note
+    private static let longest = LogLimits.note
 
     private var bytes: [UInt8] = []
     /// Arrow and function keys send a sequence that begins with ESC (ECMA-48, 5.4).

@@ -46,7 +46,7 @@ final class WatchReporter: Sendable {
     private let context: CommandContext
     private let purpose: Purpose
     private let questions: WatchQuestions
-    private let room: RoomReporter
+    private let room: LogReporter
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -55,7 +55,7 @@ final class WatchReporter: Sendable {
     init(_ context: CommandContext, _ purpose: Purpose, desk: QuestionDesk) {
         self.context = context
         self.purpose = purpose
-        room = RoomReporter(context)
+        room = LogReporter(context)
         questions = WatchQuestions(context, hasWindow: purpose.hasWindow, desk: desk)
     }
 
@@ -102,7 +102,7 @@ final class WatchReporter: Sendable {
             context.say(
                 file.kind == .sound
                     ? "\(ShareReporter.number(Double(leftOut) / 100)) s of sound were left out of \(name)."
-                    : "\(Words.count(leftOut, "picture was", "pictures were")) left out of \(name).")
+                    : "\(CommonText.count(leftOut, "picture was", "pictures were")) left out of \(name).")
             context.events.write(
                 "\(file.kind.rawValue)-caught-up", ["file": .string(file.path), "leftOut": .integer(leftOut)])
         case .fileFailed(let file, let reason): fileFailed(file, reason)
@@ -120,8 +120,8 @@ final class WatchReporter: Sendable {
     }
 
     private func report(_ sound: SoundOutputState) {
-        context.events.write("sound", SoundWords.fields(sound))
-        guard let words = SoundWords.sentence(sound), state.withLock({ $0.sound.allows(at: .now) }) else { return }
+        context.events.write("sound", SoundText.fields(sound))
+        guard let words = SoundText.sentence(sound), state.withLock({ $0.sound.allows(at: .now) }) else { return }
         context.say(words)
     }
 
@@ -238,7 +238,7 @@ final class WatchReporter: Sendable {
         case .hostCallsItself(let name, let known, let wasChosen):
             context.say(
                 wasChosen
-                    ? Words.chosenName(name, of: known) : Words.newName(name, of: known, who: "“\(known)”"))
+                    ? CommonText.chosenName(name, of: known) : CommonText.newName(name, of: known, who: "“\(known)”"))
         case .hostReached, .hostNamed, .waitingForDecision, .hostHasSound: break
         case .codeNeeded(let question):
             events.write(
@@ -272,7 +272,7 @@ final class WatchReporter: Sendable {
         case .hostEnded(let says): events.write("host-ended", ["reason": says.map { .string(PeerText.sentence($0)) }])
         case .broadcast(let isOn): events.write("broadcast", ["on": .bool(isOn)])
         case .pictureLimited(let full):
-            context.say(Words.pictureLimited(full))
+            context.say(CommonText.pictureLimited(full))
             events.write(
                 "picture-limited",
                 [
@@ -317,8 +317,8 @@ final class WatchReporter: Sendable {
 
     func summarise(_ viewer: Viewer) {
         context.events.write("summary", fields(viewer.summary()))
-        if let recording = viewer.recording { context.say(Words.recorded(recording)) }
-        if let transcript = viewer.transcript { context.say(Words.written(transcript)) }
+        if let recording = viewer.recording { context.say(CommonText.recorded(recording)) }
+        if let transcript = viewer.transcript { context.say(CommonText.written(transcript)) }
     }
 
     private func fields(_ report: ViewerReport) -> [String: EventWriter.Value?] {
@@ -339,7 +339,7 @@ final class WatchReporter: Sendable {
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies(Dictionary(uniqueKeysWithValues: report.times.map { ($0.rawValue, $1) })),
             "rttMs": report.session.roundTrip.map { .rounded($0.inMilliseconds) },
-            "sound": report.sound.map { SoundWords.fields($0, report.session.sound) },
+            "sound": report.sound.map { SoundText.fields($0, report.session.sound) },
             "clockErrorMs": report.session.clockError.map { .rounded($0.inMilliseconds) },
         ]
     }

@@ -7,7 +7,7 @@ import Glibc
 import Synchronization
 
 /// `beamroom watch A B C …`: several hosts in one window.
-extension Watch {
+extension WatchCommand {
     /// Which hosts were named, and what makes no sense with several.
     func checkHosts() throws {
         guard hosts.count > 1 else { return }
@@ -55,7 +55,7 @@ extension Watch {
         }
         for (reporter, viewer) in zip(reporters, wall.viewers) { reporter.connect(to: viewer) }
         let writers = zip(hosts, wall.viewers).map { host, viewer in
-            (host.text, { @Sendable (input: RoomInput) in viewer.write(input) })
+            (host.text, { @Sendable (input: LogInput) in viewer.write(input) })
         }
         context.programs?.connect(
             ProgramInput.Handlers(write: { _ in }, hosts: Dictionary(writers, uniquingKeysWith: { first, _ in first })))

@@ -149,7 +149,7 @@ struct ImportTests {
         let wallClock =
             /\b(?:NSCondition|NSConditionLock|NSDate|DispatchWallTime|wallDeadline|CLOCK_REALTIME|gettimeofday|Date)\b/
         for (file, text) in try texts(of: target) {
-            let days = /pairedAt: Date\(\)|RoomDay\(secondsSince1970: Date\(\)/
+            let days = /pairedAt: Date\(\)|MeshDay\(secondsSince1970: Date\(\)/
             expectNone(of: wallClock, in: text.replacing(days, with: ""), file)
         }
     }

@@ -14,9 +14,9 @@ struct TileWordsTests {
 
     @Test func aTileSaysWhatItsHostDoes() {
         var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
-        #expect(status.tileWords == TileWords(state: "Connecting…"))
+        #expect(status.tileWords == TileText(state: "Connecting…"))
         status.handle(.retrying(after: .seconds(1), reason: "nobody shares there"))
-        #expect(status.tileWords == TileWords(state: "Connecting…", detail: "Nobody shares there.", isFault: true))
+        #expect(status.tileWords == TileText(state: "Connecting…", detail: "Nobody shares there.", isFault: true))
         status.handle(.paired(session: "S", deviceName: "desk", isNewSession: true, isEncrypted: true))
         #expect(status.tileWords?.state == "Waiting for the picture…")
         _ = status.pictureArrived()

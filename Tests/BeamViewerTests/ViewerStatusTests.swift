@@ -96,8 +96,8 @@ import Testing
         #expect(!isNewsAgain)
     }
 
-    private static func alert(_ alert: RoomAlert) -> ViewerEvent {
-        let line = RoomLine(
+    private static func alert(_ alert: LogAlert) -> ViewerEvent {
+        let line = LogLine(
             author: DeviceKey([UInt8](repeating: 7, count: 32))!, name: "desk", isOwn: false, isKeepers: true,
             content: .alert(alert), time: .zero, age: .zero)
         return .room(.lines([line]))

@@ -13,21 +13,21 @@ struct WordBoardTests {
 
     private func time(_ seconds: Double) -> MediaTime { start + .seconds(seconds) }
 
-    private func line(_ content: RoomContent, age: Duration = .zero, isKeepers: Bool = true) -> RoomEvent {
+    private func line(_ content: LogContent, age: Duration = .zero, isKeepers: Bool = true) -> LogEvent {
         .lines([
-            RoomLine(
+            LogLine(
                 author: isKeepers ? host : guest, name: isKeepers ? "desk" : "sofa", isOwn: false, isKeepers: isKeepers,
                 content: content, time: .seconds(60), age: age)
         ])
     }
 
-    private func lines(_ content: RoomContent, count: Int) -> RoomEvent {
+    private func lines(_ content: LogContent, count: Int) -> LogEvent {
         guard case .lines(let lines) = line(content) else { return .lines([]) }
-        return .lines([RoomLine](repeating: lines[0], count: count))
+        return .lines([LogLine](repeating: lines[0], count: count))
     }
 
-    private func partial(_ text: String?) -> RoomEvent {
-        .partial(author: host, name: "desk", text.map { RoomPartial(text: $0, speaker: "Anna", isClaim: false) })
+    private func partial(_ text: String?) -> LogEvent {
+        .partial(author: host, name: "desk", text.map { LogPartial(text: $0, speaker: "Anna", isClaim: false) })
     }
 
     private func board() -> WordBoard {
@@ -150,7 +150,7 @@ struct WordBoardTests {
         let (long, short) = (String(repeating: "x", count: 64 << 10), "y")
         for number in 0..<40 {
             let other = DeviceKey([UInt8(number)] + [UInt8](repeating: 3, count: 31))!
-            board.handle(.partial(author: other, name: "sofa", RoomPartial(text: long, speaker: nil)), now: time(1))
+            board.handle(.partial(author: other, name: "sofa", LogPartial(text: long, speaker: nil)), now: time(1))
             board.handle(line(.caption(text: long, speaker: nil)), now: time(1))
             board.handle(line(.alert(number.isMultiple(of: 2) ? .locked : .unlocked)), now: time(1))
             #expect(board.captions(now: time(1)).count <= 3)

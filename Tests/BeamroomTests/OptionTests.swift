@@ -87,10 +87,10 @@ struct OptionTests {
     }
 
     @Test func chromaFormatsAreNamedByTheirRatio() throws {
-        #expect(try Share.parse([]).capture.chroma == .subsampled)
-        #expect(try Share.parse(["--chroma", "444"]).capture.chroma == .full)
+        #expect(try ShareCommand.parse([]).capture.chroma == .subsampled)
+        #expect(try ShareCommand.parse(["--chroma", "444"]).capture.chroma == .full)
         for nonsense in ["4:4:4", "422", ""] {
-            #expect(throws: (any Error).self, "\(nonsense)") { try Share.parse(["--chroma", nonsense]) }
+            #expect(throws: (any Error).self, "\(nonsense)") { try ShareCommand.parse(["--chroma", nonsense]) }
         }
     }
 

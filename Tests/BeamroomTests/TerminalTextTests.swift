@@ -43,9 +43,9 @@ struct TerminalTextTests {
     /// A line of help is as long as the next word allows.
     @Test(arguments: [60, 80, 120]) func helpIsNotRagged(columns: Int) {
         let helps = [
-            Share.helpMessage(columns: columns), Watch.helpMessage(columns: columns),
-            Room.helpMessage(columns: columns), Hosts.helpMessage(columns: columns),
-            Devices.helpMessage(columns: columns), Measure.helpMessage(columns: columns),
+            ShareCommand.helpMessage(columns: columns), WatchCommand.helpMessage(columns: columns),
+            RoomCommand.helpMessage(columns: columns), HostsCommand.helpMessage(columns: columns),
+            DevicesCommand.helpMessage(columns: columns), MeasureCommand.helpMessage(columns: columns),
             PatternCommand.helpMessage(columns: columns),
         ]
         for help in helps {

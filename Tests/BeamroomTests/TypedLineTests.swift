@@ -85,24 +85,24 @@ struct CommandSuggestionTests {
 
 struct WordsTests {
     @Test func counts() {
-        #expect(Words.count(1, "frame") == "1 frame" && Words.count(0, "frame") == "0 frames")
-        #expect(Words.count(2, "frame was", "frames were") == "2 frames were")
+        #expect(CommonText.count(1, "frame") == "1 frame" && CommonText.count(0, "frame") == "0 frames")
+        #expect(CommonText.count(2, "frame was", "frames were") == "2 frames were")
     }
 
     @Test func aNameThatWasCutIsNotToBeTyped() {
         let long = PeerText.name("Müller’s very long desk name that nobody reads")
-        let words = Words.newName(long, of: "deskT", who: "It")
+        let words = CommonText.newName(long, of: "deskT", who: "It")
         #expect(
             words
                 == "It calls itself “\(long)” now. To give it another name here: `beamroom devices rename 'deskT' NAME`."
         )
         #expect(
-            Words.newName("desk", of: "deskT", who: "It").hasSuffix(
+            CommonText.newName("desk", of: "deskT", who: "It").hasSuffix(
                 "To use that name here: `beamroom devices rename 'deskT' 'desk'`."))
     }
 
     @Test func namesInCommandsAreHarmless() {
-        #expect(Words.shellWord("$(reboot) `x`") == "'$(reboot) `x`'")
-        #expect(Words.shellWord("Ann's desk") == "'Ann'\\''s desk'")
+        #expect(CommonText.shellWord("$(reboot) `x`") == "'$(reboot) `x`'")
+        #expect(CommonText.shellWord("Ann's desk") == "'Ann'\\''s desk'")
     }
 }

@@ -35,10 +35,10 @@ struct ViewerTableTests {
     }
 
     @Test func columnsAreAsWideAsTheirWidestCell() {
-        let lines = Words.columns([
+        let lines = CommonText.columns([
             ["“desk”", "9f86", "may watch"], ["“漢字”", "70c0 1a", "watching now, may watch"], ["a"],
         ])
         #expect(lines == ["“desk”   9f86      may watch", "“漢字”   70c0 1a   watching now, may watch", "a"])
-        #expect(Words.columns([]).isEmpty)
+        #expect(CommonText.columns([]).isEmpty)
     }
 }

@@ -7,15 +7,15 @@ import Testing
 struct WallOptionTests {
     private func problem(_ arguments: String...) -> String? {
         do {
-            _ = try Watch.parse(arguments)
+            _ = try WatchCommand.parse(arguments)
             return nil
         } catch {
-            return Watch.message(for: error)
+            return WatchCommand.message(for: error)
         }
     }
 
     @Test func severalHostsAreTaken() throws {
-        let watch = try Watch.parse(["desk", "192.0.2.7", "[2001:db8::7]:5000", "--once", "--stats"])
+        let watch = try WatchCommand.parse(["desk", "192.0.2.7", "[2001:db8::7]:5000", "--once", "--stats"])
         #expect(watch.hosts.map(\.text) == ["desk", "192.0.2.7", "[2001:db8::7]:5000"])
         #expect(problem("desk") == nil)
         #expect(problem() == nil)
@@ -37,15 +37,15 @@ struct WallOptionTests {
         ] as [([String], String)])
     func wrongUsageSaysWhat(arguments: [String], words: String) {
         do {
-            _ = try Watch.parse(arguments)
+            _ = try WatchCommand.parse(arguments)
             Issue.record("\(arguments) were taken")
         } catch {
-            #expect(Watch.exitCode(for: error).rawValue == 64)
-            #expect(Watch.message(for: error).contains(words), "\(Watch.message(for: error))")
+            #expect(WatchCommand.exitCode(for: error).rawValue == 64)
+            #expect(WatchCommand.message(for: error).contains(words), "\(WatchCommand.message(for: error))")
         }
     }
 
     @Test func sixteenHostsAreNotTooMany() throws {
-        #expect(try Watch.parse((1...16).map { "host\($0)" }).hosts.count == 16)
+        #expect(try WatchCommand.parse((1...16).map { "host\($0)" }).hosts.count == 16)
     }
 }

@@ -105,7 +105,7 @@ extension EndToEnd {
             let viewer = try network.watch([])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            try host.waitFor("lane") { $0.fields["reduced"] == .bool(true) }
+            try host.waitFor("layer") { $0.fields["reduced"] == .bool(true) }
             let moved = host.lineCount
             let before = try host.waitFor("stats", from: moved)
             let after = try host.waitFor("stats", from: moved, timeout: 60) {

@@ -57,7 +57,7 @@ extension EndToEnd {
                 try viewer.waitFor("stats") {
                     $0.string("host") == host.ports.target && ($0.number("width") ?? .infinity) <= 800
                 }
-                try host.program?.waitFor("lane") { $0.string("why") == "size" && $0.fields["reduced"] == .bool(true) }
+                try host.program?.waitFor("layer") { $0.string("why") == "size" && $0.fields["reduced"] == .bool(true) }
             }
             let window = try wall.waitForWindow()
             try Tool.run(

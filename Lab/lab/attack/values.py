@@ -126,15 +126,15 @@ class StormAgainstHost(Attack):
             return (newest + generator.choice([0, 0, 0, -1, 1, 64, -64, 2 ** 31])) & 0xFFFFFFFF
 
         kind = generator.choice([1, 2, 3, 4, 6])
-        lane = bytes([generator.choice([0, 0, 0, 1, 255])])
+        layer = bytes([generator.choice([0, 0, 0, 1, 255])])
         if kind == 1:
-            return wire.item(1, frame().to_bytes(4, "big") + lane)
+            return wire.item(1, frame().to_bytes(4, "big") + layer)
         if kind == 2:
             ranges = fields(generator, [2, 2] * generator.randint(0, 12))
-            return wire.item(2, frame().to_bytes(4, "big") + lane + ranges)
+            return wire.item(2, frame().to_bytes(4, "big") + layer + ranges)
         if kind == 3:
             again = frame().to_bytes(4, "big") + fields(generator, [2]) if generator.random() < 0.3 else b""
-            return wire.item(3, fields(generator, [8, 4, 4]) + lane + again)
+            return wire.item(3, fields(generator, [8, 4, 4]) + layer + again)
         if kind == 6:
             return wire.item(6, fields(generator, [4] * generator.randint(0, 12)))
         return wire.item(4, b"".join(frame().to_bytes(4, "big") + fields(generator, [2, 2, 4, 4])

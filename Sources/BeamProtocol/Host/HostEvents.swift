@@ -80,7 +80,7 @@ public enum HostEvent: Sendable, Equatable {
     /// A wrong code was typed. `pause`: how long no code is accepted from anybody.
     case wrongCode(from: Visitor, pause: Duration?)
     /// What was written in the room, here or elsewhere.
-    case room(RoomEvent)
+    case room(LogEvent)
     /// A viewer was admitted, or has reconnected.
     case viewerPaired(session: String, from: Visitor, isResumed: Bool)
     /// A viewer was refused; `reason` is what it was told.

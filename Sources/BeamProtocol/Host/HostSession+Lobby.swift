@@ -10,8 +10,8 @@ extension HostSession {
             case .event(let event): outputs.append(.event(event))
             case .admitted(let id, let isResumed): admitted(id, isResumed: isResumed, now: now)
             case .left(let id, let wasSecure): left(id, wasSecure: wasSecure, now: now)
-            case .disconnected(let id): room?.disconnected(RoomMemberID(id))
-            case .room(let id, let message): room?.received(message, from: RoomMemberID(id), now: now)
+            case .disconnected(let id): room?.disconnected(LogMemberID(id))
+            case .room(let id, let message): room?.received(message, from: LogMemberID(id), now: now)
             case .heard(let id):
                 if let index = senders.index(of: id) { senders.all[index].lastHeard = now }
             case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
@@ -48,8 +48,8 @@ extension HostSession {
             if member.hasOtherWords, room != nil { emit(.room(.otherVersion(of: name))) }
             return
         }
-        room?.joined(RoomMemberID(member.id), device: device, name: name, now: now)
-        room?.connected(RoomMemberID(member.id), now: now)
+        room?.joined(LogMemberID(member.id), device: device, name: name, now: now)
+        room?.connected(LogMemberID(member.id), now: now)
     }
 
     private mutating func admitted(_ id: ViewerID, isResumed: Bool, now: MediaTime) {
@@ -112,7 +112,7 @@ extension HostSession {
     }
 
     private mutating func left(_ id: ViewerID, wasSecure: Bool, now: MediaTime) {
-        room?.left(RoomMemberID(id), now: now)
+        room?.left(LogMemberID(id), now: now)
         guard let index = senders.index(of: id) else { return }
         isDirty[senders.all[index].layer] = true
         senders.remove(index)

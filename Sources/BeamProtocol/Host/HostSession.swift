@@ -30,14 +30,14 @@ public struct HostSession: Sendable {
         /// The most viewers at a time.
         public var mostViewers: Int
         /// Captions, notes, alerts and messages; nil: none.
-        public var room: RoomOptions?
+        public var room: LogOptions?
         /// There may be sound (`handleSound`).
         public var hasSound = false
 
         public init(
             acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
             pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false,
-            mostViewers: Int = defaultViewers, room: RoomOptions? = nil
+            mostViewers: Int = defaultViewers, room: LogOptions? = nil
         ) {
             self.acceptance = acceptance
             self.deviceName = deviceName
@@ -74,7 +74,7 @@ public struct HostSession: Sendable {
         /// The list of paired devices has changed, and can't be read.
         case rememberedUnreadable
         /// In a room: its code, and what is counted there of wrong tries.
-        case roomCode(RoomCodeState)
+        case roomCode(MeshCodeState)
         /// In a room, about `HostEvent.codeTried`: the proof may be checked; `pause`: it may not for so long.
         case codeVerdict(ConnectionID, pause: Duration?)
         /// Evict this viewer for now: it may come again a minute later.
@@ -100,7 +100,7 @@ public struct HostSession: Sendable {
         /// at first.
         case fullLayerKept(Bool)
         /// What this machine writes to the room.
-        case room(RoomInput)
+        case room(LogInput)
         /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
         case closedToNew(reason: String?)
         /// Whether somebody at another machine can be asked about newcomers; counts if `acceptance` is none. No at first.
@@ -158,7 +158,7 @@ public struct HostSession: Sendable {
     /// Of the full layer, at full quality.
     var pictureSize: PixelSize?
     /// Captions, notes, alerts and messages; nil without `Configuration.room`.
-    var room: Room?
+    var room: LogExchange?
     /// Viewers to evict, and why. They are evicted after the present input is handled, because the list of senders
     /// mustn't change while it is iterated.
     var pendingEvictions: [(id: ViewerID, reason: String)] = []
@@ -191,8 +191,8 @@ public struct HostSession: Sendable {
         lobby = Lobby(configuration: configuration, random: random)
         stream = HostStream(configuration.pacing, random: &lobby.random)
         room = configuration.room.map {
-            Room(
-                Room.Configuration(
+            LogExchange(
+                LogExchange.Configuration(
                     role: .keeper, own: configuration.trust.own, name: $0.name, signing: $0.signing,
                     takesNotes: $0.takesNotes),
                 random: lobby.random)

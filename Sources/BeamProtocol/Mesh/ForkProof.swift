@@ -21,10 +21,10 @@ struct ForkProof: Hashable, Sendable {
     var otherSignature: [UInt8]
 
     /// The author; nil: the proof is wrong. Two signatures are checked.
-    func author(in scope: LogScope, _ signing: RoomSigning) -> RoomAuthor? {
+    func author(in scope: LogScope, _ signing: LogSigning) -> LogAuthor? {
         let (last, isTooMuch) = number.addingReportingOverflow(UInt32(clamping: entries.count))
         guard let device = signing.device(publicKey), number > 0, !isTooMuch, digest != other else { return nil }
-        let author = RoomAuthor(device: device, run: run)
+        let author = LogAuthor(device: device, run: run)
         let end = entries.reduce(other) { EntryChain.next($0, .redacted(digest: $1)) }
         let one = EntryChain.signed(digest, number: number, of: author, in: scope)
         let two = EntryChain.signed(end, number: last, of: author, in: scope)
@@ -61,17 +61,17 @@ struct ForkProof: Hashable, Sendable {
     }
 }
 
-extension RoomReader {
+extension LogReader {
     /// The signatures aren't checked.
     mutating func proof(_ kind: SecureMessage.Kind) throws(SecureMessageError) -> ForkProof {
         var proof = ForkProof(
-            publicKey: try raw(RoomSigning.keyLength), run: try integer(), number: try integer(),
-            digest: try raw(EntryChain.length), signature: try raw(RoomSigning.signatureLength),
+            publicKey: try raw(LogSigning.keyLength), run: try integer(), number: try integer(),
+            digest: try raw(EntryChain.length), signature: try raw(LogSigning.signatureLength),
             other: try raw(EntryChain.length), entries: [], otherSignature: [])
         let count: UInt16 = try integer()
-        guard count <= RoomLimits.batchEntries else { throw .value(kind: kind.rawValue, field: "number of entries") }
+        guard count <= LogLimits.batchEntries else { throw .value(kind: kind.rawValue, field: "number of entries") }
         for _ in 0..<count { proof.entries.append(try raw(EntryChain.length)) }
-        proof.otherSignature = try raw(RoomSigning.signatureLength)
+        proof.otherSignature = try raw(LogSigning.signatureLength)
         return proof
     }
 }

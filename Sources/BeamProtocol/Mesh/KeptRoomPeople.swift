@@ -4,7 +4,7 @@ extension KeptRoom {
     /// Who belongs to the room, and who was put out of it, by what is kept: names by key, this device's own among them.
     ///
     /// - Parameter signing: checks the statements' signatures.
-    public func people(_ signing: RoomSigning) -> (members: [DeviceKey: String], putOut: Set<DeviceKey>) {
+    public func people(_ signing: LogSigning) -> (members: [DeviceKey: String], putOut: Set<DeviceKey>) {
         var membership = Membership(room: id, signing: signing)
         _ = try? membership.add(readStatements)
         return (

@@ -29,7 +29,7 @@ struct MemberStatus: Hashable, Sendable {
     /// The members with which it has a link.
     var links: [DeviceKey]
     /// The newest entry that it has of those who have sent messages lately.
-    var received: [RoomAuthor: UInt32]
+    var received: [LogAuthor: UInt32]
     /// What it calls itself; empty: it doesn't say. It counts before the names under which others have let it in.
     var name = ""
     var signature: [UInt8] = []
@@ -72,7 +72,7 @@ struct MemberStatus: Hashable, Sendable {
     }
 
     /// One order everywhere, because the bytes are signed.
-    private static func precedes(_ one: RoomAuthor, _ other: RoomAuthor) -> Bool {
+    private static func precedes(_ one: LogAuthor, _ other: LogAuthor) -> Bool {
         one.run == other.run
             ? one.device.bytes.lexicographicallyPrecedes(other.device.bytes) : one.run < other.run
     }
@@ -141,14 +141,14 @@ struct MemberStatus: Hashable, Sendable {
         return links
     }
 
-    private static func received(_ reader: inout BigEndianReader) -> [RoomAuthor: UInt32]? {
+    private static func received(_ reader: inout BigEndianReader) -> [LogAuthor: UInt32]? {
         guard let count: UInt8 = reader.integer(), count <= MeshLimits.statusAuthors else { return nil }
-        var received: [RoomAuthor: UInt32] = [:]
+        var received: [LogAuthor: UInt32] = [:]
         for _ in 0..<count {
             guard let device = reader.bytes(DeviceKey.length).flatMap({ DeviceKey(Array($0)) }),
                 let run: UInt64 = reader.integer(), let number: UInt32 = reader.integer()
             else { return nil }
-            received[RoomAuthor(device: device, run: run)] = number
+            received[LogAuthor(device: device, run: run)] = number
         }
         return received
     }
@@ -157,7 +157,7 @@ struct MemberStatus: Hashable, Sendable {
 extension MemberStatus {
     init(
         run: UInt64, counter: UInt64, flags: Flags, sealingKey: [UInt8], addresses: [NetworkAddress],
-        links: [DeviceKey], received: [RoomAuthor: UInt32], name: String = "", room: [UInt8], signing: RoomSigning
+        links: [DeviceKey], received: [LogAuthor: UInt32], name: String = "", room: [UInt8], signing: LogSigning
     ) {
         publicKey = signing.publicKey
         self.run = run

@@ -48,7 +48,7 @@ struct Membership: Sendable {
     }
 
     let room: [UInt8]
-    private let signing: RoomSigning
+    private let signing: LogSigning
     private var tree: MembershipTree
     private(set) var roomName = ""
     /// Who belongs to the room now, in the order of stays.
@@ -64,7 +64,7 @@ struct Membership: Sendable {
     private var over: [ID: MembershipTree.End] = [:]
 
     /// - Parameter capacity: of statements beside the founding; the same at all members.
-    init(room: [UInt8], signing: RoomSigning, capacity: Int = MeshLimits.statements) {
+    init(room: [UInt8], signing: LogSigning, capacity: Int = MeshLimits.statements) {
         self.room = room
         self.signing = signing
         tree = MembershipTree(room: room, capacity: capacity)

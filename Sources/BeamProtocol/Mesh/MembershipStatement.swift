@@ -50,7 +50,7 @@ struct MembershipStatement: Hashable, Sendable {
     static let longest = 512
 
     init(
-        _ content: Content, stay: ID, milliseconds: UInt64, room: [UInt8], signing: RoomSigning
+        _ content: Content, stay: ID, milliseconds: UInt64, room: [UInt8], signing: LogSigning
     ) {
         publicKey = signing.publicKey
         self.stay = stay
@@ -67,7 +67,7 @@ struct MembershipStatement: Hashable, Sendable {
     /// The ID of the room that this device founds with the nonce.
     static func room(founder: DeviceKey, nonce: [UInt8]) -> [UInt8] {
         Array(
-            SHA256.hash(data: Array("BeamRoom 2 room".utf8) + [0] + founder.bytes + nonce).prefix(RoomMessage.idLength))
+            SHA256.hash(data: Array("BeamRoom 2 room".utf8) + [0] + founder.bytes + nonce).prefix(LogMessage.idLength))
     }
 
     /// What is signed.
@@ -148,7 +148,7 @@ struct MembershipStatement: Hashable, Sendable {
             }
             return .founded(nonce: Array(nonce), room: room, name: name)
         case .admitted:
-            guard let key = reader.bytes(RoomSigning.keyLength), let name = name(&reader) else { return nil }
+            guard let key = reader.bytes(LogSigning.keyLength), let name = name(&reader) else { return nil }
             return .admitted(publicKey: Array(key), name: name)
         case .putOut: return endings(&reader).map { .putOut($0) }
         case nil: return nil

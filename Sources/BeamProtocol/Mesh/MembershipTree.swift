@@ -67,7 +67,7 @@ struct MembershipTree: Sendable {
     func place(of stay: ID) -> Int? { places[stay] }
 
     /// Includes statements that may have room; `order` decides. Returns false if there are none but known ones.
-    mutating func include(_ statements: [MembershipStatement], _ signing: RoomSigning) -> Bool {
+    mutating func include(_ statements: [MembershipStatement], _ signing: LogSigning) -> Bool {
         let new = statements.map { ($0, $0.id(room: room)) }.filter { !ids.contains($0.1) }
         let named = ids.union(new.map(\.1)).union([.founder])
         let count = known.count

@@ -16,7 +16,7 @@ struct CodeKeeping: Sendable {
     private(set) var hasMade = false
     /// The code before is void, because somebody who knew it was put out.
     var isVoid = false
-    var code: RoomCode?
+    var code: MeshCode?
     /// When the code is replaced by itself; nil: it isn't.
     var expiry: MediaTime?
     /// When this device makes a code, if none has come by then.
@@ -35,15 +35,15 @@ struct CodeKeeping: Sendable {
     var canMake: Bool { own.current != nil }
 
     /// A code that this device makes: the first time perhaps the one that it was given, later a random one.
-    mutating func make(random: inout some RandomNumberGenerator) -> (PairingCode, RoomCode.Service) {
+    mutating func make(random: inout some RandomNumberGenerator) -> (PairingCode, MeshCode.Service) {
         defer { hasMade = true }
-        if usesOwn, !hasMade, !isVoid, let given = own.current { return (given, RoomCode.Service(own.service)) }
-        let service = RoomCode.Service(own.service)
+        if usesOwn, !hasMade, !isVoid, let given = own.current { return (given, MeshCode.Service(own.service)) }
+        let service = MeshCode.Service(own.service)
         return (.random(using: &random), service == .always ? .everybody : service)
     }
 }
 
-extension RoomCode.Why {
+extension MeshCode.Why {
     /// Nil: other members aren't told why.
     init?(_ reason: CodeChange.Reason) {
         switch reason {
@@ -64,7 +64,7 @@ extension RoomCode.Why {
     }
 }
 
-extension RoomCode.Service {
+extension MeshCode.Service {
     init(_ service: HostCode.Service) {
         self =
             switch service {
@@ -133,18 +133,18 @@ extension Mesh {
 
     /// Makes a code that takes the place of the present one, at all members. `member` has caused that; nil: this one.
     private mutating func put(
-        _ digits: PairingCode?, _ service: RoomCode.Service, _ reason: CodeChange.Reason, by member: DeviceKey? = nil,
+        _ digits: PairingCode?, _ service: MeshCode.Service, _ reason: CodeChange.Reason, by member: DeviceKey? = nil,
         now: MediaTime
     ) {
-        var code = RoomCode(era: codeEra, number: 1, digits: digits, service: service)
-        code.cause = RoomCode.Why(reason).map { RoomCode.Cause(why: $0, member: member ?? own.device) }
+        var code = MeshCode(era: codeEra, number: 1, digits: digits, service: service)
+        code.cause = MeshCode.Why(reason).map { MeshCode.Cause(why: $0, member: member ?? own.device) }
         if let old = codes.code, old.era == code.era { code.number = old.number == .max ? .max : old.number + 1 }
         code.left = service == .everybody ? UInt32(clamping: HostCode.lifetime.inMilliseconds64) : 0
         take(code, reason, now: now)
         spreadCode(butNotTo: nil, now: now)
     }
 
-    private mutating func take(_ code: RoomCode, _ reason: CodeChange.Reason?, now: MediaTime) {
+    private mutating func take(_ code: MeshCode, _ reason: CodeChange.Reason?, now: MediaTime) {
         let isTimed = code.service == .everybody && code.digits != nil
         codes.makeAt = nil
         codes.isVoid = false
@@ -160,7 +160,7 @@ extension Mesh {
         outputs.append(
             .event(
                 .code(
-                    RoomCodeState(
+                    MeshCodeState(
                         code: code?.digits, service: code?.service.service ?? .everybody, reason: reason,
                         member: reason == nil ? nil : code?.cause.flatMap { causeMember($0, of: reason) },
                         left: codes.expiry.map { max(.zero, $0 - now) }, wrongTries: codes.guardian.counted(now: now),
@@ -168,13 +168,13 @@ extension Mesh {
     }
 
     /// Who has caused it; nil: that isn't told of a code that was replaced for this reason, or is nobody of the room.
-    private func causeMember(_ cause: RoomCode.Cause, of reason: CodeChange.Reason?) -> DeviceKey? {
+    private func causeMember(_ cause: MeshCode.Cause, of reason: CodeChange.Reason?) -> DeviceKey? {
         let isTold = reason == .wrongTries || reason == .byMember
         return isTold && membership?.belongs(cause.member) == true ? cause.member : nil
     }
 
     /// As it is sent now.
-    private func codeToSend(now: MediaTime) -> RoomCode? {
+    private func codeToSend(now: MediaTime) -> MeshCode? {
         guard var code = codes.code else { return nil }
         code.left = codes.expiry.map { UInt32(clamping: max(.zero, $0 - now).inMilliseconds64) } ?? 0
         code.countedTries = UInt8(clamping: codes.guardian.counted(now: now))
@@ -207,7 +207,7 @@ extension Mesh {
     mutating func codePutOut(now: MediaTime) { makeCode(.memberPutOut, now: now) }
 
     /// A member has told its code.
-    mutating func take(_ code: RoomCode, from index: Int, now: MediaTime) {
+    mutating func take(_ code: MeshCode, from index: Int, now: MediaTime) {
         let id = links[index].id
         guard let own = codes.code else {
             // Of another era it comes again, with the statements that this device or the other one lacks.
@@ -244,7 +244,7 @@ extension Mesh {
 
     mutating func giveCode(_ code: PairingCode, now: MediaTime) {
         guard membership != nil, !isEnded else { return }
-        put(code, RoomCode.Service(codes.own.service), .given, now: now)
+        put(code, MeshCode.Service(codes.own.service), .given, now: now)
     }
 
     private mutating func renew(_ reason: CodeChange.Reason, by member: DeviceKey? = nil, now: MediaTime) {

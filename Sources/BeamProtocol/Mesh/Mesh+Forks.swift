@@ -7,19 +7,19 @@ struct ForkKeeping: Sendable {
     /// Proofs kept to be passed on.
     static let mostProofs = 64
 
-    private(set) var proofs: [(author: RoomAuthor, proof: ForkProof)] = []
-    private var runs: Set<RoomAuthor> = []
+    private(set) var proofs: [(author: LogAuthor, proof: ForkProof)] = []
+    private var runs: Set<LogAuthor> = []
     private var counts: [DeviceKey: Int] = [:]
 
     var isEmpty: Bool { runs.isEmpty }
 
     /// Nothing of that run is taken any more, or passed on.
-    func isFrozen(_ author: RoomAuthor) -> Bool {
+    func isFrozen(_ author: LogAuthor) -> Bool {
         !runs.isEmpty && (runs.contains(author) || counts[author.device] ?? 0 >= Self.proofsPerDevice)
     }
 
     /// The proof was checked. False: nothing new.
-    mutating func add(_ proof: ForkProof, of author: RoomAuthor) -> Bool {
+    mutating func add(_ proof: ForkProof, of author: LogAuthor) -> Bool {
         guard !isFrozen(author) else { return false }
         runs.insert(author)
         counts[author.device, default: 0] += 1
@@ -31,7 +31,7 @@ struct ForkKeeping: Sendable {
 
 extension Mesh {
     /// A proof that was found here, or has come and was checked: nothing of that run is taken any more, and everybody is told.
-    mutating func adopt(_ proof: ForkProof, of author: RoomAuthor) {
+    mutating func adopt(_ proof: ForkProof, of author: LogAuthor) {
         guard forks.add(proof, of: author) else { return }
         catchUp.isDirty = true
         outputs.append(.event(.forked(author.device, name: name(of: author.device))))
@@ -41,7 +41,7 @@ extension Mesh {
         guard let device = configuration.signing.device(proof.publicKey) else {
             return violated(index, "it sent a proof that proves nothing", now: now)
         }
-        let author = RoomAuthor(device: device, run: proof.run)
+        let author = LogAuthor(device: device, run: proof.run)
         // Known ones aren't checked again.
         guard !forks.isFrozen(author) else {
             if forks.proofs.contains(where: { $0.author == author }) {
@@ -66,14 +66,14 @@ extension Mesh {
         }
         guard exchange.nextFork <= now else { return exchange.nextFork }
         links[index].entries.exchange.knownForks.insert(next.author)
-        links[index].entries.exchange.nextFork = now + RoomLimits.pause
+        links[index].entries.exchange.nextFork = now + LogLimits.pause
         send(.mesh(.forked(next.proof)), index, now: now)
-        return now + RoomLimits.pause
+        return now + LogLimits.pause
     }
 
     /// Those of whom the peer has as much as is here, or less, but something else: their last common entry is sent again,
     /// so that the fork comes out.
-    mutating func offerDiffering(_ has: [RoomAuthor: MeshMessage.KeptEntries], _ index: Int) {
+    mutating func offerDiffering(_ has: [LogAuthor: MeshMessage.KeptEntries], _ index: Int) {
         for (author, kept) in has where !forks.isFrozen(author) {
             guard let place = log.index(of: author), kept.last <= log.authors[place].last,
                 let digest = log.authors[place].digest(before: kept.last + 1),

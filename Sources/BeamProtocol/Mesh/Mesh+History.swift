@@ -5,9 +5,9 @@ struct CatchUp: Sendable {
     /// When this device entered the room.
     var entered = MediaTime.distantPast
     /// What is still taken as history, however fast it comes.
-    var free = RoomLog.Share(entries: RoomLimits.entries, bytes: RoomLimits.bytes)
+    var free = LogStore.Share(entries: LogLimits.entries, bytes: LogLimits.bytes)
     /// What somebody had who has gone before it had come: up to these numbers.
-    var lost: [RoomAuthor: UInt32] = [:]
+    var lost: [LogAuthor: UInt32] = [:]
     /// Something is missing of what was written before this time.
     var missingUntil = Duration.zero
     /// Somebody who knows what is missing has said so.
@@ -42,7 +42,7 @@ extension Mesh {
         links[index].entries.exchange.lastServed = now
         links[index].entries.exchange.awaited = greeting.has.mapValues(\.last)
         // An author knows best what it has written so far: the rest is new.
-        let author = RoomAuthor(device: links[index].device, run: greeting.run)
+        let author = LogAuthor(device: links[index].device, run: greeting.run)
         if let number = history[author] { history[author] = min(number, greeting.has[author]?.last ?? 0) }
         if catchUp.completeSince == nil, greeting.completeSince != MeshMessage.Greeting.unknown {
             catchUp.isTold = true
@@ -54,12 +54,12 @@ extension Mesh {
 
     /// A link has ended before everything had come.
     mutating func noteLost(_ link: Link) {
-        guard catchUp.completeSince == nil, catchUp.lost.count < RoomLimits.authors else { return }
+        guard catchUp.completeSince == nil, catchUp.lost.count < LogLimits.authors else { return }
         catchUp.lost.merge(link.entries.exchange.awaited) { max($0, $1) }
     }
 
     /// Entries of a peer were taken, or are known.
-    mutating func noteServed(_ finding: RoomLog.Finding, _ index: Int, now: MediaTime) {
+    mutating func noteServed(_ finding: LogStore.Finding, _ index: Int, now: MediaTime) {
         guard let offer = links[index].entries.exchange.offers[finding.author],
             finding.numbers.lowerBound <= offer.last
         else { return }
@@ -111,7 +111,7 @@ extension Mesh {
         return next
     }
 
-    private func isAwaited(_ author: RoomAuthor, upTo number: UInt32) -> Bool {
+    private func isAwaited(_ author: LogAuthor, upTo number: UInt32) -> Bool {
         author != own && log.last(of: author) < number && !forks.isFrozen(author) && isWanted(author, upTo: number)
             && membership?.everybody[author.device] != nil
     }

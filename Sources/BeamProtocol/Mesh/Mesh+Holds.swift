@@ -21,7 +21,7 @@ extension Mesh {
         case forked(at: UInt32)
     }
 
-    func verdict(_ finding: RoomLog.Finding, _ link: Link, now: MediaTime) -> Verdict {
+    func verdict(_ finding: LogStore.Finding, _ link: Link, now: MediaTime) -> Verdict {
         let author = finding.author
         guard membership?.everybody[author.device] != nil, !forks.isFrozen(author) else { return .unwanted }
         guard author != own else { return finding.relation == .known ? .known : .own }
@@ -38,7 +38,7 @@ extension Mesh {
     }
 
     /// Of a device that was put out only what was known to whoever has put it out is taken: its own clock may say anything.
-    func isWanted(_ author: RoomAuthor, upTo number: UInt32) -> Bool {
+    func isWanted(_ author: LogAuthor, upTo number: UInt32) -> Bool {
         guard let membership, !membership.belongs(author.device) else { return true }
         return membership.lastEntries(of: author.device)[author.run] ?? 0 >= number
     }
@@ -46,7 +46,7 @@ extension Mesh {
     // MARK: Budgets
 
     /// What a member says to have had when it greeted is history: a newcomer takes it as fast as it comes, once.
-    private func isFree(_ finding: RoomLog.Finding, _ link: Link, now: MediaTime) -> Bool {
+    private func isFree(_ finding: LogStore.Finding, _ link: Link, now: MediaTime) -> Bool {
         guard now < catchUp.entered + MeshLimits.catchUpTime, catchUp.free.entries >= finding.digests.count,
             catchUp.free.bytes >= finding.cost, let offer = link.entries.exchange.offers[finding.author]
         else { return false }
@@ -54,7 +54,7 @@ extension Mesh {
     }
 
     /// Charges the author, whoever has brought its entries.
-    mutating func charge(_ finding: RoomLog.Finding, _ link: Link, now: MediaTime) {
+    mutating func charge(_ finding: LogStore.Finding, _ link: Link, now: MediaTime) {
         let first = max(finding.numbers.lowerBound, log.last(of: finding.author) + 1)
         let entries = Int(finding.numbers.upperBound - first) + 1
         guard !isFree(finding, link, now: now) else {
@@ -62,7 +62,7 @@ extension Mesh {
             catchUp.free.bytes -= finding.cost
             return
         }
-        if budgets.count >= RoomLimits.rememberedMembers { budgets = budgets.filter { !$0.value.isIdle(now: now) } }
+        if budgets.count >= LogLimits.rememberedMembers { budgets = budgets.filter { !$0.value.isIdle(now: now) } }
         _ = budgets[finding.author.device, default: AuthorRate(burst: MeshLimits.authorBurst)].add(
             entries: entries, bytes: finding.cost, now: now)
     }
@@ -71,7 +71,7 @@ extension Mesh {
 
     /// Whether a log may begin late, or go on after a gap: if nobody else who is here says to have what is missing, or has
     /// said so and doesn't send it.
-    private func believesStart(of author: RoomAuthor, from link: Link, now: MediaTime) -> Bool {
+    private func believesStart(of author: LogAuthor, from link: Link, now: MediaTime) -> Bool {
         let last = log.last(of: author)
         guard let start = lateStarts[author] else { return false }
         let latest = start.since + MeshLimits.longestLateness
@@ -89,7 +89,7 @@ extension Mesh {
 
     /// Whether a log that begins late is noticed for the first time. What isn't noticed isn't believed. Few of one device are
     /// kept, and only what it has signed, so that nobody takes others' places.
-    mutating func isNewLateStart(_ finding: RoomLog.Finding, now: MediaTime) -> Bool {
+    mutating func isNewLateStart(_ finding: LogStore.Finding, now: MediaTime) -> Bool {
         let author = finding.author
         guard finding.relation == .late, lateStarts[author] == nil, author != own, !forks.isFrozen(author),
             membership?.everybody[author.device] != nil, isWanted(author, upTo: finding.numbers.upperBound)
@@ -101,7 +101,7 @@ extension Mesh {
     // MARK: Telling, and being told
 
     /// Tells the peer to wait with what wasn't taken.
-    mutating func hold(_ held: [(author: RoomAuthor, pause: Duration)], _ index: Int, now: MediaTime) {
+    mutating func hold(_ held: [(author: LogAuthor, pause: Duration)], _ index: Int, now: MediaTime) {
         var told: [MeshMessage.HeldAuthor] = []
         for (author, pause) in held {
             let pause = min(pause, MeshLimits.longestHold)

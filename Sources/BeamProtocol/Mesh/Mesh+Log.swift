@@ -4,11 +4,11 @@ import BeamMedia
 extension Mesh {
     // MARK: Entries that come
 
-    mutating func take(_ batch: RoomMessage.Batch, from index: Int, now: MediaTime) {
+    mutating func take(_ batch: LogMessage.Batch, from index: Int, now: MediaTime) {
         guard membership != nil else { return }
         let (id, link) = (links[index].id, links[index])
-        let (findings, verdicts): ([RoomLog.Finding], [Verdict])
-        do throws(RoomLog.Rejection) {
+        let (findings, verdicts): ([LogStore.Finding], [Verdict])
+        do throws(LogStore.Rejection) {
             findings = try log.inspect(batch)
             for (finding, section) in zip(findings, batch.sections) where isNewLateStart(finding, now: now) {
                 guard log.isSigned(section, finding) else { throw .signature }
@@ -39,7 +39,7 @@ extension Mesh {
                 noteBeginning(findings[place], batch, place, now: now)
             }
             let taken = zip(findings, isTaken).filter(\.1).map(\.0)
-            do throws(RoomLog.Rejection) {
+            do throws(LogStore.Rejection) {
                 let arrivals = try log.take(batch.only(isTaken), taken, age: age(now: now))
                 for finding in taken { lateStarts[finding.author]?.progress = now }
                 forgetDropped()
@@ -48,7 +48,7 @@ extension Mesh {
                 return violated(index, "it sent \(error)", now: now)
             }
         }
-        do throws(RoomLog.Rejection) {
+        do throws(LogStore.Rejection) {
             try refill(batch, findings, verdicts, from: id, now: now)
         } catch {
             return violated(index, "it sent \(error)", now: now)
@@ -59,13 +59,13 @@ extension Mesh {
         let cost = findings.reduce(0) { $0 + $1.cost }
         guard links[index].entries.took(cost, heldUntil: due) else {
             return violated(
-                index, "it sent more than \(RoomLimits.window) bytes without waiting for an answer", now: now)
+                index, "it sent more than \(LogLimits.window) bytes without waiting for an answer", now: now)
         }
     }
 
     /// A log that begins late is believed: what was before is missing.
     private mutating func noteBeginning(
-        _ finding: RoomLog.Finding, _ batch: RoomMessage.Batch, _ place: Int, now: MediaTime
+        _ finding: LogStore.Finding, _ batch: LogMessage.Batch, _ place: Int, now: MediaTime
     ) {
         guard finding.relation == .late else { return }
         lateStarts[finding.author] = nil
@@ -79,7 +79,7 @@ extension Mesh {
     /// The sender pays for what it has written itself, and for what it sends again; the author for the rest. Returns until
     /// when the sender has to wait.
     private mutating func charge(
-        _ findings: [RoomLog.Finding], _ verdicts: [Verdict], _ index: Int, now: MediaTime
+        _ findings: [LogStore.Finding], _ verdicts: [Verdict], _ index: Int, now: MediaTime
     ) -> MediaTime {
         let (link, device) = (links[index], links[index].device)
         var (entries, bytes) = (0, 0)
@@ -97,9 +97,9 @@ extension Mesh {
 
     /// The sender has what it sent, and perhaps not what is known here besides.
     private mutating func note(
-        _ findings: [RoomLog.Finding], _ verdicts: [Verdict], _ index: Int, now: MediaTime
+        _ findings: [LogStore.Finding], _ verdicts: [Verdict], _ index: Int, now: MediaTime
     ) {
-        var held: [(RoomAuthor, Duration)] = []
+        var held: [(LogAuthor, Duration)] = []
         for (finding, verdict) in zip(findings, verdicts) {
             if case .held(let pause) = verdict { held.append((finding.author, pause)) }
             guard verdict == .taken || verdict == .known else { continue }
@@ -112,7 +112,7 @@ extension Mesh {
 
     private mutating func charge(_ device: DeviceKey, entries: Int, bytes: Int, now: MediaTime) -> MediaTime {
         guard entries > 0 else { return now }
-        if rates.count >= RoomLimits.rememberedMembers { rates = rates.filter { !$0.value.isIdle(now: now) } }
+        if rates.count >= LogLimits.rememberedMembers { rates = rates.filter { !$0.value.isIdle(now: now) } }
         return rates[device, default: AuthorRate()].add(entries: entries, bytes: bytes, now: now)
     }
 
@@ -165,7 +165,7 @@ extension Mesh {
 
     // MARK: Writing
 
-    mutating func handle(_ input: RoomInput, now: MediaTime) {
+    mutating func handle(_ input: LogInput, now: MediaTime) {
         switch input {
         case .partial(let text, let speaker): speak(text, speaker: speaker, now: now)
         case .caption(let text, let speaker): attempt(.caption(text: text, speaker: speaker), now: now)
@@ -175,10 +175,10 @@ extension Mesh {
         }
     }
 
-    private func failure(_ content: RoomContent) -> RoomFailure? {
-        if case .note(let text) = content, text.utf8.count > RoomLimits.note { return .tooLong(limit: RoomLimits.note) }
+    private func failure(_ content: LogContent) -> LogFailure? {
+        if case .note(let text) = content, text.utf8.count > LogLimits.note { return .tooLong(limit: LogLimits.note) }
         if case .note(let text) = content, ShownText.line(text).isEmpty { return .empty }
-        if content.body.count > RoomLimits.entryBody { return .tooLong(limit: RoomLimits.entryBody) }
+        if content.body.count > LogLimits.entryBody { return .tooLong(limit: LogLimits.entryBody) }
         return membership == nil || isEnded ? .nobody : isFull ? .full : nil
     }
 
@@ -187,17 +187,17 @@ extension Mesh {
         let up = links.filter(\.isUp)
         guard !up.isEmpty, let place = log.index(of: own) else { return false }
         let last = log.authors[place].last
-        return up.allSatisfy { last - min(last, $0.entries.sent[own] ?? 0) >= RoomLimits.unsentEntries }
+        return up.allSatisfy { last - min(last, $0.entries.sent[own] ?? 0) >= LogLimits.unsentEntries }
     }
 
-    private mutating func attempt(_ content: RoomContent, now: MediaTime) {
+    private mutating func attempt(_ content: LogContent, now: MediaTime) {
         if let failure = failure(content) { return outputs.append(.event(.unwritten(content, reason: failure))) }
         write(content, to: nil, now: now)
     }
 
-    mutating func write(_ content: RoomContent, to recipient: DeviceKey?, now: MediaTime) {
+    mutating func write(_ content: LogContent, to recipient: DeviceKey?, now: MediaTime) {
         let milliseconds = age(now: now).inMilliseconds64
-        let entry = RoomEntry(kind: content.kind, milliseconds: milliseconds, recipient: recipient, body: content.body)
+        let entry = LogEntry(kind: content.kind, milliseconds: milliseconds, recipient: recipient, body: content.body)
         guard log.append(entry, by: own, age: age(now: now)) != nil else {
             return outputs.append(.event(.unwritten(content, reason: .full)))
         }
@@ -207,23 +207,23 @@ extension Mesh {
     }
 
     /// A message between programs. One for a single member is sealed for it.
-    private mutating func say(_ id: String, _ json: [UInt8], to recipient: RoomInput.Recipient, now: MediaTime) {
-        let content = RoomContent.message(id: id, json: json)
+    private mutating func say(_ id: String, _ json: [UInt8], to recipient: LogInput.Recipient, now: MediaTime) {
+        let content = LogContent.message(id: id, json: json)
         if let failure = failure(content) { return outputs.append(.event(.undelivered(id: id, reason: failure))) }
         var waiting: [DeviceKey: UInt64] = [:]
         for person in present where person.device != own.device {
             waiting[person.device] = statuses[person.device]?.run
         }
         let milliseconds = age(now: now).inMilliseconds64
-        var entry = RoomEntry(kind: .message, milliseconds: milliseconds, body: content.body)
+        var entry = LogEntry(kind: .message, milliseconds: milliseconds, body: content.body)
         if case .named(let name) = recipient {
             guard let device = device(called: name), let run = waiting[device], let key = statuses[device]?.sealingKey
             else { return outputs.append(.event(.undelivered(id: id, reason: .nobody))) }
             waiting = [device: run]
             guard let sealed = configuration.sealing.seal(content.body, key, own.device.bytes + device.bytes),
-                sealed.count <= RoomLimits.entryBody
-            else { return outputs.append(.event(.undelivered(id: id, reason: .tooLong(limit: RoomLimits.entryBody)))) }
-            entry = RoomEntry(kind: .sealed, milliseconds: milliseconds, recipient: device, body: sealed)
+                sealed.count <= LogLimits.entryBody
+            else { return outputs.append(.event(.undelivered(id: id, reason: .tooLong(limit: LogLimits.entryBody)))) }
+            entry = LogEntry(kind: .sealed, milliseconds: milliseconds, recipient: device, body: sealed)
         }
         guard let number = log.append(entry, by: own, age: age(now: now)) else {
             return outputs.append(.event(.undelivered(id: id, reason: .full)))
@@ -248,12 +248,12 @@ extension Mesh {
 
     // MARK: What has come
 
-    mutating func tell(_ arrivals: [RoomLog.Arrival], now: MediaTime) {
-        var lines: [RoomLine] = []
+    mutating func tell(_ arrivals: [LogStore.Arrival], now: MediaTime) {
+        var lines: [LogLine] = []
         for arrival in arrivals {
             let isNew = arrival.number > history[arrival.author] ?? 0
-            guard let content = RoomContent(arrival.entry) ?? opened(arrival) else {
-                if arrival.entry.kind == RoomEntry.Kind.sealed.rawValue { noteMessage(arrival.author, now: now) }
+            guard let content = LogContent(arrival.entry) ?? opened(arrival) else {
+                if arrival.entry.kind == LogEntry.Kind.sealed.rawValue { noteMessage(arrival.author, now: now) }
                 continue
             }
             if case .member = content { continue }
@@ -265,7 +265,7 @@ extension Mesh {
                 outputs.append(
                     .event(
                         .message(
-                            RoomIncomingMessage(
+                            LogIncomingMessage(
                                 from: arrival.author.device, name: name(of: arrival.author.device), id: id, json: json,
                                 isForAll: isForAll))))
                 continue
@@ -281,22 +281,22 @@ extension Mesh {
         if !lines.isEmpty { outputs.append(.event(.lines(lines))) }
     }
 
-    private func opened(_ arrival: RoomLog.Arrival) -> RoomContent? {
-        guard arrival.entry.kind == RoomEntry.Kind.sealed.rawValue, arrival.entry.recipient == own.device,
+    private func opened(_ arrival: LogStore.Arrival) -> LogContent? {
+        guard arrival.entry.kind == LogEntry.Kind.sealed.rawValue, arrival.entry.recipient == own.device,
             let body = configuration.sealing.open(
                 arrival.entry.body, arrival.author.device.bytes + own.device.bytes)
         else { return nil }
-        return RoomContent(RoomEntry(kind: .message, milliseconds: arrival.entry.milliseconds, body: body))
+        return LogContent(LogEntry(kind: .message, milliseconds: arrival.entry.milliseconds, body: body))
     }
 
     /// The author waits to hear that its message has come.
-    private mutating func noteMessage(_ author: RoomAuthor, now: MediaTime) {
+    private mutating func noteMessage(_ author: LogAuthor, now: MediaTime) {
         ownStatus.messageAuthors[author] = now
         ownStatus.isDirty = true
     }
 
-    private func line(_ content: RoomContent, by author: RoomAuthor, time: Duration, now: MediaTime) -> RoomLine {
-        RoomLine(
+    private func line(_ content: LogContent, by author: LogAuthor, time: Duration, now: MediaTime) -> LogLine {
+        LogLine(
             author: author.device, name: name(of: author.device), isOwn: author == own, isKeepers: false,
             isClaim: true, content: content, time: time, age: age(now: now) - time)
     }
@@ -318,15 +318,15 @@ extension Mesh {
         guard membership != nil, partials.speak(text, speaker: speaker, by: own, log: log, configuration.signing) else {
             return
         }
-        let words = text.isEmpty ? nil : RoomPartial(text: text, speaker: speaker)
+        let words = text.isEmpty ? nil : LogPartial(text: text, speaker: speaker)
         outputs.append(.event(.partial(author: own.device, name: name(of: own.device), words)))
     }
 
-    mutating func take(_ partial: RoomMessage.Partial, from index: Int, now: MediaTime) {
+    mutating func take(_ partial: LogMessage.Partial, from index: Int, now: MediaTime) {
         guard let device = configuration.signing.device(partial.publicKey), membership?.belongs(device) == true else {
             return
         }
-        let author = RoomAuthor(device: device, run: partial.run)
+        let author = LogAuthor(device: device, run: partial.run)
         guard author != own, !forks.isFrozen(author), partials.isNew(partial.counter, of: author) else { return }
         guard partial.isSigned(in: log.scope, configuration.signing) else {
             return violated(index, "it passed on a caption whose signature is wrong", now: now)
@@ -337,7 +337,7 @@ extension Mesh {
         }
         // An entry that came meanwhile ends it.
         guard log.last(of: author) <= partial.after else { return }
-        outputs.append(.event(.partial(author: device, name: name(of: device), RoomPartial(body: partial.body))))
+        outputs.append(.event(.partial(author: device, name: name(of: device), LogPartial(body: partial.body))))
     }
 
     /// Sends the newest partial captions that the peer doesn't have. Returns when the next one may be sent.

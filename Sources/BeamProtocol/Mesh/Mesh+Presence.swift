@@ -7,7 +7,7 @@ struct OwnStatus: Sendable {
     var isDirty = false
     var counter: UInt64 = 0
     /// When messages of these authors came last; others have to know what has arrived.
-    var messageAuthors: [RoomAuthor: MediaTime] = [:]
+    var messageAuthors: [LogAuthor: MediaTime] = [:]
     private var last = MediaTime.distantPast
 
     /// When it is to be told.
@@ -49,7 +49,7 @@ extension Mesh {
         ownStatus.counter = max(ownStatus.counter + 1, age(now: now).inMilliseconds64)
         ownStatus.messageAuthors = ownStatus.messageAuthors.filter { now - $0.value < Self.messageMemory }
         let newest = ownStatus.messageAuthors.sorted { $0.value > $1.value }.prefix(MeshLimits.statusAuthors)
-        var received: [RoomAuthor: UInt32] = [:]
+        var received: [LogAuthor: UInt32] = [:]
         for (author, _) in newest {
             if let place = log.index(of: author) { received[author] = log.authors[place].last }
         }
@@ -132,9 +132,9 @@ extension Mesh {
             return leave(now: now)
         }
         for person in before where hops[person.device] == nil { report(messages.left(person.device)) }
-        var authors: Set<RoomAuthor> = [own]
+        var authors: Set<LogAuthor> = [own]
         for person in present {
-            if let run = statuses[person.device]?.run { authors.insert(RoomAuthor(device: person.device, run: run)) }
+            if let run = statuses[person.device]?.run { authors.insert(LogAuthor(device: person.device, run: run)) }
         }
         log.presentAuthors = authors
     }

@@ -3,7 +3,7 @@ import BeamMedia
 /// What a member of a room tells its program about newcomers who ask at a door, its own or another member's.
 ///
 /// The numbers are those of the own door's connections, or, with the highest bit set, of questions at other doors.
-public enum RoomQuestion: Hashable, Sendable {
+public enum MeshQuestion: Hashable, Sendable {
     /// Somebody asks at another member's door to compare digits.
     case asked(UInt64, Visitor)
     /// The newcomer shows these digits, as the member at whose door it is has worked them out.
@@ -273,7 +273,7 @@ extension MeshMessage {
     }
 }
 
-extension RoomReader {
+extension LogReader {
     mutating func question(_ kind: SecureMessage.Kind) throws(SecureMessageError) -> QuestionErrand {
         let (from, to) = (try device(), try device())
         let (hops, number): (UInt8, UInt64) = (try integer(), try integer())

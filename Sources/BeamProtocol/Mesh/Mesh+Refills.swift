@@ -27,7 +27,7 @@ struct LogRefill: Sendable {
 
     /// Takes them from a section whose signature was checked. False: they aren't the same author's words as those before.
     mutating func take(
-        _ section: RoomMessage.Batch.Section, _ finding: RoomLog.Finding, _ items: [StoredEntry], now: MediaTime
+        _ section: LogMessage.Batch.Section, _ finding: LogStore.Finding, _ items: [StoredEntry], now: MediaTime
     ) -> Bool {
         let before = finding.digest(after: next - 1)
         if entries.isEmpty { (startDigest, digest) = (before, before) }
@@ -69,9 +69,9 @@ extension Mesh {
 
     /// Takes what a batch has of them. Throws if that isn't its author's.
     mutating func refill(
-        _ batch: RoomMessage.Batch, _ findings: [RoomLog.Finding], _ verdicts: [Verdict], from link: MeshLinkID,
+        _ batch: LogMessage.Batch, _ findings: [LogStore.Finding], _ verdicts: [Verdict], from link: MeshLinkID,
         now: MediaTime
-    ) throws(RoomLog.Rejection) {
+    ) throws(LogStore.Rejection) {
         for (place, finding) in findings.enumerated() {
             guard verdicts[place] == .known || verdicts[place] == .taken, var refill = refills[finding.author],
                 refill.link == link, refill.isNext(finding.numbers)
@@ -80,7 +80,7 @@ extension Mesh {
             guard log.isSigned(section, finding) else { throw .signature }
             let items = batch.items.filter { Int($0.section) == place }.map(\.entry)
             let total = refills.values.reduce(0) { $0 + $1.cost } + finding.cost
-            guard refill.take(section, finding, items, now: now), total <= RoomLimits.bytes / 2 else {
+            guard refill.take(section, finding, items, now: now), total <= LogLimits.bytes / 2 else {
                 refills[finding.author] = nil
                 continue
             }

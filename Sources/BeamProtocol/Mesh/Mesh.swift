@@ -14,7 +14,7 @@ struct Mesh: Sendable {
         var own: DeviceKey
         /// Shown beside what this device writes, if it founds the room; otherwise what it said when it was let in.
         var name: String
-        var signing: RoomSigning
+        var signing: LogSigning
         var sealing: MeshSealing
         /// What this device makes if the room has no code for newcomers.
         var code = HostCode.none
@@ -34,7 +34,7 @@ struct Mesh: Sendable {
         /// This device has sent its greeting.
         var hasGreeted = false
         /// Entries in both directions; it is greeted when the peer's greeting has come.
-        var entries = RoomLink()
+        var entries = LogLink()
         /// Of the peer's own log.
         var run: UInt64 = 0
         /// The newest status of each member that the peer has, or was sent.
@@ -68,9 +68,9 @@ struct Mesh: Sendable {
     /// In which this device says what it says of the membership: that by which it has come here, as long as that isn't
     /// over. Others may have let it in, too, and could take along what is said there.
     private(set) var stay: Membership.ID?
-    var log: RoomLog
+    var log: LogStore
     /// Of this device's log.
-    let own: RoomAuthor
+    let own: LogAuthor
     var random: any RandomNumberGenerator & Sendable
     /// When the room began, by this machine's clock.
     private(set) var began = MediaTime.zero
@@ -99,12 +99,12 @@ struct Mesh: Sendable {
     var rates: [DeviceKey: AuthorRate] = [:]
     var budgets: [DeviceKey: AuthorRate] = [:]
     var forks = ForkKeeping()
-    var lateStarts: [RoomAuthor: LateStart] = [:]
-    var refills: [RoomAuthor: LogRefill] = [:]
+    var lateStarts: [LogAuthor: LateStart] = [:]
+    var refills: [LogAuthor: LogRefill] = [:]
     var catchUp = CatchUp()
-    var partials = RoomPartials()
+    var partials = LogPartials()
     /// What was written before this device came: its messages aren't for it.
-    var history: [RoomAuthor: UInt32] = [:]
+    var history: [LogAuthor: UInt32] = [:]
     var messages = MeshDeliveries()
     var codes: CodeKeeping
     var questions = QuestionKeeping()
@@ -125,10 +125,10 @@ struct Mesh: Sendable {
     init(_ configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
         self.configuration = configuration
-        own = RoomAuthor(device: configuration.own, run: random.next())
+        own = LogAuthor(device: configuration.own, run: random.next())
         self.random = random
         codes = CodeKeeping(configuration.code)
-        log = RoomLog(room: [], signing: configuration.signing)
+        log = LogStore(room: [], signing: configuration.signing)
     }
 
     /// Since the room began.
@@ -190,7 +190,7 @@ struct Mesh: Sendable {
     private mutating func begin(_ membership: Membership, isNew: Bool = false, now: MediaTime) {
         self.membership = membership
         saidNames[own.device] = PeerText.name(configuration.name)
-        log = RoomLog(room: membership.room, signing: configuration.signing)
+        log = LogStore(room: membership.room, signing: configuration.signing)
         log.presentAuthors = [own]
         outputs.append(.event(.entered(room: membership.roomName)))
         if configuration.asksPerson { ownStatus.flags.insert(.asksPerson) }
@@ -437,7 +437,7 @@ struct Mesh: Sendable {
         links[index].entries.sent = greeting.has.mapValues(\.last)
         awaitHistory(greeting, index, now: now)
         offerDiffering(greeting.has, index)
-        log.presentAuthors.insert(RoomAuthor(device: device, run: greeting.run))
+        log.presentAuthors.insert(LogAuthor(device: device, run: greeting.run))
         if links[index].hasGreeted { cameUp(index, now: now) } else { greet(index, now: now) }
     }
 

@@ -11,7 +11,7 @@ struct MeshDeliveries: Sendable {
 
     enum Result: Sendable, Equatable {
         case delivered(id: String, count: Int)
-        case undelivered(id: String, RoomFailure)
+        case undelivered(id: String, LogFailure)
     }
 
     private var open: [Open] = []
@@ -19,7 +19,7 @@ struct MeshDeliveries: Sendable {
     mutating func add(_ id: String, _ number: UInt32, waiting: [DeviceKey: UInt64]) -> [Result] {
         guard !waiting.isEmpty else { return [.undelivered(id: id, .nobody)] }
         open.append(Open(number: number, id: id, waiting: waiting))
-        guard open.count > RoomLimits.openMessages else { return [] }
+        guard open.count > LogLimits.openMessages else { return [] }
         return [result(open.removeFirst())]
     }
 

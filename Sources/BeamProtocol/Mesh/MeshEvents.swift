@@ -36,15 +36,15 @@ public enum MeshEvent: Sendable, Equatable {
     /// Who belongs to the room and is here, or was.
     case people([MeshPerson])
     /// Captions, notes and alerts, in the order in which they came here.
-    case lines([RoomLine])
-    case partial(author: DeviceKey, name: String, RoomPartial?)
-    case message(RoomIncomingMessage)
+    case lines([LogLine])
+    case partial(author: DeviceKey, name: String, LogPartial?)
+    case message(LogIncomingMessage)
     /// `count` recipients have the message with this ID.
     case delivered(id: String, count: Int)
-    case undelivered(id: String, reason: RoomFailure)
-    case unwritten(RoomContent, reason: RoomFailure)
+    case undelivered(id: String, reason: LogFailure)
+    case unwritten(LogContent, reason: LogFailure)
     /// The code for newcomers, the same at all members, or what is counted of wrong tries.
-    case code(RoomCodeState)
+    case code(MeshCodeState)
     /// This device writes more than is taken; false: not any more.
     case slowed(Bool)
     /// Everything that was written before this device entered has come, as far as anybody has it; since the room's beginning
@@ -116,7 +116,7 @@ extension Mesh {
         case carried(MeshLinkID, MeshMessage)
         /// The door may check that newcomer's proof, or has to send it away for so long.
         case codeVerdict(UInt64, pause: Duration?)
-        case question(RoomQuestion)
+        case question(MeshQuestion)
         case event(MeshEvent)
     }
 }

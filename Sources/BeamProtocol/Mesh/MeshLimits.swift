@@ -38,7 +38,7 @@ public enum MeshLimits {
     /// once in this time.
     static let appearancePause = Duration.seconds(2)
     /// What a device may write at once in the long run, whoever brings it: its share of a log that all write.
-    static let authorBurst = RoomLimits.entries / members
+    static let authorBurst = LogLimits.entries / members
     /// How long entries that weren't taken wait before they are sent again: those of a device that has written too much, and
     /// those that begin late. What each costs the peer is bounded by the least time, and the wait by the longest.
     static let budgetHold = Duration.seconds(2)

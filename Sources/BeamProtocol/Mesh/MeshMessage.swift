@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// What two members of a room of equals send each other, beside the log's batches, acknowledgements and partial captions
-/// (`RoomMessage`), which are the same as between a host and its viewers.
+/// (`LogMessage`), which are the same as between a host and its viewers.
 enum MeshMessage: Hashable, Sendable {
     /// The first message from either side, once it knows that the other one belongs to the room.
     struct Greeting: Hashable, Sendable {
@@ -17,7 +17,7 @@ enum MeshMessage: Hashable, Sendable {
         var completeSince: UInt64
         static let unknown = UInt64.max
         /// The entries of each author that the sender has and passes on.
-        var has: [RoomAuthor: KeptEntries]
+        var has: [LogAuthor: KeptEntries]
         /// Who belongs to the room, by what the sender knows.
         var statements: [MembershipStatement]
     }
@@ -31,10 +31,10 @@ enum MeshMessage: Hashable, Sendable {
     case toHost(Carried)
     case toViewer(Carried)
     /// The code for newcomers, to members only.
-    case code(RoomCode)
+    case code(MeshCode)
     case errand(CodeErrand)
     case question(QuestionErrand)
-    /// Entries weren't taken for now. At most `RoomLimits.batchAuthors` at once, each author once.
+    /// Entries weren't taken for now. At most `LogLimits.batchAuthors` at once, each author once.
     case held([HeldAuthor])
     /// An author has told different members different things.
     case forked(ForkProof)
@@ -54,7 +54,7 @@ enum MeshMessage: Hashable, Sendable {
     /// An author whose entries weren't taken for now: those after `after` are to be sent again, not before so many
     /// milliseconds have passed. Nobody is to blame.
     struct HeldAuthor: Hashable, Sendable {
-        var author: RoomAuthor
+        var author: LogAuthor
         var after: UInt32
         var milliseconds: UInt32
     }
@@ -135,7 +135,7 @@ extension MeshMessage {
         return bytes
     }
 
-    private static func write(_ has: [RoomAuthor: KeptEntries], to bytes: inout [UInt8]) {
+    private static func write(_ has: [LogAuthor: KeptEntries], to bytes: inout [UInt8]) {
         bytes.append(bigEndian: UInt16(clamping: has.count))
         for (author, kept) in has {
             bytes += author.device.bytes
@@ -153,12 +153,12 @@ extension MeshMessage {
 
     /// Reads the fields; nil for another kind.
     init?(_ kind: SecureMessage.Kind, _ bytes: UnsafeRawBufferPointer) throws(SecureMessageError) {
-        var reader = RoomReader(bytes, kind: kind)
+        var reader = LogReader(bytes, kind: kind)
         switch kind {
         case .meshGreeting:
             self = .greeting(
                 Greeting(
-                    room: try reader.raw(RoomMessage.idLength), features: try reader.integer(),
+                    room: try reader.raw(LogMessage.idLength), features: try reader.integer(),
                     age: try reader.integer(), run: try reader.integer(), completeSince: try reader.integer(),
                     has: try reader.kept(kind), statements: try reader.statements()))
         case .meshFirstGreeting: self = .firstGreeting
@@ -184,7 +184,7 @@ extension MeshMessage {
     }
 }
 
-extension RoomReader {
+extension LogReader {
     fileprivate mutating func carried() throws(SecureMessageError) -> MeshMessage.Carried {
         MeshMessage.Carried(
             source: try device(), dialog: try integer(), message: try rest(MeshMessage.Carried.longest))
@@ -193,12 +193,12 @@ extension RoomReader {
     /// What somebody has of each author.
     fileprivate mutating func kept(
         _ kind: SecureMessage.Kind
-    ) throws(SecureMessageError) -> [RoomAuthor: MeshMessage.KeptEntries] {
+    ) throws(SecureMessageError) -> [LogAuthor: MeshMessage.KeptEntries] {
         let count: UInt16 = try integer()
-        guard count <= RoomLimits.authors else { throw .value(kind: kind.rawValue, field: "number of authors") }
-        var kept: [RoomAuthor: MeshMessage.KeptEntries] = [:]
+        guard count <= LogLimits.authors else { throw .value(kind: kind.rawValue, field: "number of authors") }
+        var kept: [LogAuthor: MeshMessage.KeptEntries] = [:]
         for _ in 0..<count {
-            let author = RoomAuthor(device: try device(), run: try integer())
+            let author = LogAuthor(device: try device(), run: try integer())
             let (first, last): (UInt32, UInt32) = (try integer(), try integer())
             guard first > 0, first <= last else { throw .value(kind: kind.rawValue, field: "number") }
             kept[author] = MeshMessage.KeptEntries(first: first, last: last, digest: try integer())
@@ -210,12 +210,12 @@ extension RoomReader {
         _ kind: SecureMessage.Kind
     ) throws(SecureMessageError) -> [MeshMessage.HeldAuthor] {
         let count: UInt8 = try integer()
-        guard count <= RoomLimits.batchAuthors else { throw .value(kind: kind.rawValue, field: "number of authors") }
+        guard count <= LogLimits.batchAuthors else { throw .value(kind: kind.rawValue, field: "number of authors") }
         var held: [MeshMessage.HeldAuthor] = []
         for _ in 0..<count {
             held.append(
                 MeshMessage.HeldAuthor(
-                    author: RoomAuthor(device: try device(), run: try integer()), after: try integer(),
+                    author: LogAuthor(device: try device(), run: try integer()), after: try integer(),
                     milliseconds: try integer()))
         }
         return held

@@ -8,14 +8,14 @@ public struct MeshSession: Sendable {
         public var own: DeviceKey
         /// This member's name, if it founds the room; otherwise it has the one by which it was let in.
         public var name: String
-        public var signing: RoomSigning
+        public var signing: LogSigning
         /// The code for newcomers that this member makes if the room has none.
         public var code: HostCode
         /// Somebody can be asked here about newcomers; the other members' doors rely on it.
         public var asksPerson: Bool
 
         public init(
-            own: DeviceKey, name: String, signing: RoomSigning, code: HostCode = .none, asksPerson: Bool = false
+            own: DeviceKey, name: String, signing: LogSigning, code: HostCode = .none, asksPerson: Bool = false
         ) {
             self.own = own
             self.name = name
@@ -48,7 +48,7 @@ public struct MeshSession: Sendable {
         case appeared(DeviceKey)
         /// Where this device's control port can be reached.
         case addresses([NetworkAddress])
-        case write(RoomInput)
+        case write(LogInput)
         case sharing(Bool, isPaused: Bool)
         /// A newcomer at this member's door has sent its proof of the code; `codeVerdict` answers.
         case codeTried(UInt64)
@@ -61,7 +61,7 @@ public struct MeshSession: Sendable {
         case questionAsked(UInt64, Visitor)
         /// That newcomer is gone.
         case questionEnded(UInt64)
-        /// The person here has answered a question at another door (`RoomQuestion.asked`).
+        /// The person here has answered a question at another door (`MeshQuestion.asked`).
         case answerElsewhere(UInt64, accept: Bool)
         /// Ends the room for this device; everything is closed.
         case leave
@@ -97,7 +97,7 @@ public struct MeshSession: Sendable {
         case carried(MeshLinkID, Carried)
         /// The proof may be checked; `pause`: it may not for so long.
         case codeVerdict(UInt64, pause: Duration?)
-        case question(RoomQuestion)
+        case question(MeshQuestion)
         case event(MeshEvent)
         /// Nothing to do until this time or the next input.
         case wait(until: MediaTime)
@@ -302,7 +302,7 @@ public struct MeshSession: Sendable {
 
 extension MeshEvent {
     /// The same as an event of a room that a host keeps, if it is about words.
-    public var roomEvent: RoomEvent? {
+    public var roomEvent: LogEvent? {
         switch self {
         case .entered: .began(completeSince: nil, takesNotes: true)
         case .history(let since): .history(completeSince: since)

@@ -3,7 +3,7 @@ import BeamMedia
 /// What the session tells the rest of the viewer and the person.
 public enum ViewerEvent: Sendable, Equatable {
     /// What was written in the room, here or elsewhere.
-    case room(RoomEvent)
+    case room(LogEvent)
     /// A connection attempt begins; counted from 1 since the last session.
     case connecting(attempt: Int)
     /// The host's person is asked whether to compare digits. There are none yet. `takesCode`: the host's code can still

@@ -235,7 +235,7 @@ extension ViewerSession {
     // MARK: The room
 
     /// A viewer's room has one other member that it is connected to: its host.
-    static let keeper = RoomMemberID(0)
+    static let keeper = LogMemberID(0)
 
     private mutating func joinRoom(_ pairing: SecurePairing, now: MediaTime) {
         guard pairing.features.contains(.words) else {

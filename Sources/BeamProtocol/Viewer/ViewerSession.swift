@@ -26,7 +26,7 @@ public struct ViewerSession: Sendable {
         /// The playout delay; nil: adaptive.
         public var buffer: Duration?
         /// Captions, notes, alerts and messages; nil: none.
-        public var room: RoomOptions?
+        public var room: LogOptions?
         /// Sound is played or recorded here.
         public var takesSound = false
         /// The largest pictures that are decoded and shown here; nil: the host isn't told.
@@ -35,7 +35,7 @@ public struct ViewerSession: Sendable {
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
             announcedVersion: Int? = nil, wasUnencrypted: Bool = false, decodesFullChroma: Bool = true,
-            buffer: Duration? = nil, room: RoomOptions? = nil
+            buffer: Duration? = nil, room: LogOptions? = nil
         ) {
             self.trust = trust
             self.code = code
@@ -106,7 +106,7 @@ public struct ViewerSession: Sendable {
         /// How much later each picture is to be shown, so that the sound is in step.
         case pictureHold(Duration)
         /// What this machine writes to the room.
-        case room(RoomInput)
+        case room(LogInput)
         case shutdown
     }
 
@@ -266,7 +266,7 @@ public struct ViewerSession: Sendable {
     /// The host's address isn't the one that the media socket is connected to.
     var hasHostMoved = false
     /// Captions, notes, alerts and messages; nil without `Configuration.room`.
-    var room: Room?
+    var room: LogExchange?
     /// The host's version has words of another form.
     var hasOtherWords = false
     /// The largest size in which the picture is shown; nil: any.
@@ -295,8 +295,8 @@ public struct ViewerSession: Sendable {
         version = mayFallBack && (configuration.announcedVersion == 1 || wasPlain) ? .version1 : .version2
         isByMemory = version == .version1 && wasPlain
         room = configuration.room.map {
-            Room(
-                Room.Configuration(
+            LogExchange(
+                LogExchange.Configuration(
                     role: .guest, own: configuration.trust.own, name: $0.name, signing: $0.signing),
                 random: random)
         }

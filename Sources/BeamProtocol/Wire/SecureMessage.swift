@@ -154,7 +154,7 @@ enum SecureMessage: Hashable, Sendable {
     case refused(Refusal, String)
     case bye(String)
     /// The room's log, if both have that feature.
-    case room(RoomMessage)
+    case room(LogMessage)
     /// Between members of a room of equals.
     case mesh(MeshMessage)
     /// A kind of a later version: skipped.
@@ -348,7 +348,7 @@ extension SecureMessage {
             self = .refused(Refusal(rawValue: code) ?? .other, try reader.text())
         case .bye: self = .bye(try reader.text())
         case .roomGreeting, .roomEntries, .roomAcknowledged, .roomPartial, .roomReceipts, .roomSlowed:
-            guard let message = try RoomMessage(kind, fields.rest) else {
+            guard let message = try LogMessage(kind, fields.rest) else {
                 self = .unknown(number)
                 return
             }

@@ -57,7 +57,7 @@ public final class SoundOutput: Sendable {
     private static let stopTimeout = Duration.seconds(2)
 
     private let feed: OutputFeed
-    private let keeper: OutputKeeper
+    private let keeper: OutputReopener
 
     /// Nothing is played before `start`. Create it on the thread that creates the window, and not at the same time:
     /// SDL's settings have no lock.
@@ -70,7 +70,7 @@ public final class SoundOutput: Sendable {
     ) {
         SDLAudio.setHints()
         feed = OutputFeed(fill)
-        keeper = OutputKeeper(feed, device: device, onState: onState)
+        keeper = OutputReopener(feed, device: device, onState: onState)
     }
 
     deinit { stop() }

@@ -35,7 +35,7 @@ private struct HostFuzzRun {
     private var hostShares: [ConnectionID: [UInt8]] = [:]
     private var hostNonces: [ConnectionID: (nonce: [UInt8], digits: Int)] = [:]
     /// The viewer takes part in the host's room; nil: there is none.
-    private let room: RoomFuzz?
+    private let room: LogFuzz?
     /// The host's room, by its greeting.
     private var roomID: [UInt8] = []
 
@@ -47,7 +47,7 @@ private struct HostFuzzRun {
         input = FuzzInput(bytes)
         let first = input.byte()
         let acceptance = HostSession.Acceptance.allCases[Int(first) % 3]
-        room = first >= 192 ? RoomFuzz(number: 0xB0, run: 3, isKeeper: false) : nil
+        room = first >= 192 ? LogFuzz(number: 0xB0, run: 3, isKeeper: false) : nil
         let rate = 200_000 << input.choice(10)
         session = HostSession(
             configuration: HostSession.Configuration(
@@ -58,7 +58,7 @@ private struct HostFuzzRun {
                 allowsUnencrypted: true,
                 pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
                 bitRate: rate, usesFullChroma: input.chance(64),
-                room: room.map { _ in RoomOptions(signing: RoomSigning.simulated(0xA0).signing, name: "host") }),
+                room: room.map { _ in LogOptions(signing: LogSigning.simulated(0xA0).signing, name: "host") }),
             random: SeededGenerator(seed: 1))
     }
 
@@ -91,7 +91,7 @@ private struct HostFuzzRun {
         say(room.greeting(&input, room: roomID, log: log), on: id)
     }
 
-    private mutating func say(_ message: RoomMessage, on id: ConnectionID) {
+    private mutating func say(_ message: LogMessage, on id: ConnectionID) {
         var bytes = SecureMessage.room(message).bytes
         if input.chance(8) { bytes[1 + input.choice(bytes.count - 1)] = input.byte() }
         session.handle(.connectionMessage(id, bytes), now: now)
@@ -99,7 +99,7 @@ private struct HostFuzzRun {
     }
 
     /// The viewer, or the host itself, writes to the room.
-    private mutating func write(_ room: RoomFuzz) {
+    private mutating func write(_ room: LogFuzz) {
         guard let log = session.room?.log else { return }
         guard input.chance(200) else { return session.handle(.room(room.writing(&input)), now: now) }
         say(room.message(&input, room: roomID, log: log), on: Self.viewer)
@@ -129,7 +129,7 @@ private struct HostFuzzRun {
         case 2...3: return .codeVerdict(id, pause: input.chance(128) ? nil : .nanoseconds(input.step()))
         case 4:
             return .roomCode(
-                RoomCodeState(
+                MeshCodeState(
                     code: input.chance(64) ? nil : Self.code, service: .everybody, reason: .byMember, left: nil,
                     wrongTries: Int(input.choice(20)), pause: .nanoseconds(input.step())))
         default: return .decision(id, accept: input.chance(128))
@@ -339,7 +339,7 @@ private struct HostFuzzRun {
         bound(session.lobby.connections.count <= most, "too many connections")
         bound(session.lobby.members.count <= session.configuration.mostViewers, "too many viewers")
         bound(session.lobby.members.count == session.senders.count, "a viewer without a sender, or the other way round")
-        let fault = session.room.flatMap { RoomFuzz.fault(in: $0, mostMembers: session.configuration.mostViewers) }
+        let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: session.configuration.mostViewers) }
         bound(fault == nil, fault ?? "")
         bound(session.layerHistory.count <= 64, "too many devices are remembered")
         let statistics = session.statistics

@@ -27,21 +27,21 @@ private struct ViewerFuzzRun {
     private var waiting: [[UInt8]] = []
 
     /// The host keeps a room; nil: it has none.
-    private let room: RoomFuzz?
+    private let room: LogFuzz?
 
     private static let mostSteps = 400
 
     init(_ bytes: [UInt8]) {
         input = FuzzInput(bytes)
         let first = input.byte()
-        room = first % 4 == 3 ? RoomFuzz(number: 0xA0, run: 5, isKeeper: true) : nil
+        room = first % 4 == 3 ? LogFuzz(number: 0xA0, run: 5, isKeeper: true) : nil
         var configuration = ViewerSession.Configuration.secure(
             knows: first < 200, code: input.chance(64) ? "482913" : nil, asksForCode: input.chance(64))
         let buffer: Int64 = input.integer(near: 100)
         if input.chance(64) { configuration.buffer = .milliseconds(buffer) }
         configuration.allowsUnencrypted = input.chance(40)
         if room != nil {
-            configuration.room = RoomOptions(signing: RoomSigning.simulated(0xB0).signing, name: "viewer")
+            configuration.room = LogOptions(signing: LogSigning.simulated(0xB0).signing, name: "viewer")
         }
         session = ViewerSession(configuration: configuration, random: SeededGenerator(seed: 1))
     }
@@ -73,7 +73,7 @@ private struct ViewerFuzzRun {
     private var roomID: [UInt8] { [UInt8](repeating: UInt8(now.nanoseconds / 20_000_000_000 & 1), count: 16) }
 
     /// The host, or the viewer itself, writes to the room.
-    private mutating func write(_ room: RoomFuzz) {
+    private mutating func write(_ room: LogFuzz) {
         guard let own = session.room else { return }
         guard input.chance(200) else { return session.handle(.room(room.writing(&input)), now: now) }
         var bytes = SecureMessage.room(room.message(&input, room: own.log.room, log: own.log)).bytes
@@ -292,7 +292,7 @@ private struct ViewerFuzzRun {
     private mutating func check() {
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
         let reassembler = session.reassembler
-        let fault = session.room.flatMap { RoomFuzz.fault(in: $0, mostMembers: 1) }
+        let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: 1) }
         bound(fault == nil, fault ?? "")
         bound(reassembler.framesInFlight <= 64, "too many frames are put together")
         bound(reassembler.bytesHeld <= 64 << 20, "\(reassembler.bytesHeld) bytes are held")

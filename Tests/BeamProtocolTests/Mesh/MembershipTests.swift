@@ -31,7 +31,7 @@ struct MembershipTests {
         let three = room.admit(3, by: 2, in: two)
         let four = room.admit(4, by: 1)
         let five = room.admit(5, by: 2, in: two)
-        let key = RoomSigning.simulated(5).signing.publicKey
+        let key = LogSigning.simulated(5).signing.publicKey
         let renaming = room.say(.admitted(publicKey: key, name: "one"), by: 4, in: four, at: 0)
         let all = [founding, two, three, four, five, renaming]
         for statements in [all, all.reversed()] {
@@ -52,12 +52,12 @@ struct MembershipTests {
         var room = StatementRoom()
         let founding = room.found()
         var two = room.admit(2)
-        two.content = .admitted(publicKey: RoomSigning.simulated(3).signing.publicKey, name: "member 2")
+        two.content = .admitted(publicKey: LogSigning.simulated(3).signing.publicKey, name: "member 2")
         #expect(throws: Membership.Rejection.signature) { try room.membership([founding, two]) }
         // Nor that of another room.
         let elsewhere = MembershipStatement(
-            .admitted(publicKey: RoomSigning.simulated(2).signing.publicKey, name: "x"), stay: .founder,
-            milliseconds: 1, room: [UInt8](repeating: 0, count: 16), signing: RoomSigning.simulated(1).signing)
+            .admitted(publicKey: LogSigning.simulated(2).signing.publicKey, name: "x"), stay: .founder,
+            milliseconds: 1, room: [UInt8](repeating: 0, count: 16), signing: LogSigning.simulated(1).signing)
         #expect(throws: Membership.Rejection.signature) { try room.membership([founding, elsewhere]) }
         // Nothing of a message with such a one is taken.
         var membership = try room.membership([founding])
@@ -199,10 +199,10 @@ struct MembershipTests {
     /// A whole message of the first form, whose stays had numbers.
     @Test func `A statement of the first form isn't read`() {
         var fields: [UInt8] = [2, 0] + [UInt8](repeating: 0, count: 8)
-        fields += RoomSigning.simulated(2).signing.publicKey + [0, 3] + Array("Ann".utf8)
+        fields += LogSigning.simulated(2).signing.publicKey + [0, 3] + Array("Ann".utf8)
         let bytes = SignedFields.bytes(
-            publicKey: RoomSigning.simulated(1).signing.publicKey,
-            signature: [UInt8](repeating: 1, count: RoomSigning.signatureLength), fields: fields)
+            publicKey: LogSigning.simulated(1).signing.publicKey,
+            signature: [UInt8](repeating: 1, count: LogSigning.signatureLength), fields: fields)
         #expect(read(bytes) == nil)
         var room = KeptRoom(id: [UInt8](repeating: 1, count: 16), name: "study", statements: [bytes], age: .zero)
         #expect(room.isOfOlderForm)

@@ -91,7 +91,7 @@ struct MeshAttackTests {
             guard from == 1, !isHonest, case .room(.batch(var batch)) = message else { return message }
             switch random.next(upperBound: 3 as UInt64) {
             case 0:
-                batch.items[0].entry = .whole(RoomEntry(kind: .note, milliseconds: 1, body: Array("forged".utf8)))
+                batch.items[0].entry = .whole(LogEntry(kind: .note, milliseconds: 1, body: Array("forged".utf8)))
             case 1: batch.items[0].entry = .redacted(digest: [UInt8](repeating: 1, count: 32))
             default: batch.sections[0].first += 1
             }
@@ -119,12 +119,12 @@ struct MeshAttackTests {
         var room = MeshSimulation(seed: 6)
         try room.makeRoom(3)
         let id = try #require(room.members[0].mesh.membership?.room)
-        let liar = RoomSigning.simulated(3).signing
+        let liar = LogSigning.simulated(3).signing
         // A status of member 2, signed by member 3.
         var status = MemberStatus(
             run: 1, counter: .max, flags: [.isLeaving], sealingKey: [UInt8](repeating: 3, count: 65), addresses: [],
             links: [], received: [:], room: id, signing: liar)
-        status.publicKey = RoomSigning.simulated(2).signing.publicKey
+        status.publicKey = LogSigning.simulated(2).signing.publicKey
         room.inject(.mesh(.statuses([status])), from: 2)
         room.run(for: .seconds(1))
         #expect(room.present(0).contains(2))
@@ -132,10 +132,10 @@ struct MeshAttackTests {
         room.run(for: .seconds(30))
         // An admission in the name of member 1.
         var statement = MembershipStatement(
-            .admitted(publicKey: RoomSigning.simulated(9).signing.publicKey, name: "ghost"),
+            .admitted(publicKey: LogSigning.simulated(9).signing.publicKey, name: "ghost"),
             stay: try #require(room.members[1].mesh.membership?.person(.made(1))?.stay),
             milliseconds: 1, room: id, signing: liar)
-        statement.publicKey = RoomSigning.simulated(1).signing.publicKey
+        statement.publicKey = LogSigning.simulated(1).signing.publicKey
         room.inject(.mesh(.statements([statement])), from: 2)
         room.run(for: .seconds(1))
         #expect(room.members[1].mesh.membership?.belongs(.made(9)) == false)
@@ -152,7 +152,7 @@ struct MeshAttackTests {
             let status = MemberStatus(
                 run: 77, counter: 1 << 40 + number, flags: [], sealingKey: [UInt8](repeating: 3, count: 65),
                 addresses: [], links: [.made(1), .made(2), .made(4)], received: [:], room: id,
-                signing: RoomSigning.simulated(3).signing)
+                signing: LogSigning.simulated(3).signing)
             room.inject(.mesh(.statuses([status])), from: 2)
             room.run(for: .seconds(1))
         }

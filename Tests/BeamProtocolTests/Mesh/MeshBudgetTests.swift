@@ -22,7 +22,7 @@ struct MeshBudgetTests {
         room.lossOneIn = 0
         try room.makeRoom(4)
         try room.act(3) { mesh, now throws(MeshRefusal) in
-            try mesh.admit(publicKey: RoomSigning.simulated(9).signing.publicKey, name: "second", now: now)
+            try mesh.admit(publicKey: LogSigning.simulated(9).signing.publicKey, name: "second", now: now)
         }
         room.run(for: .seconds(1))
         flood(&room, by: 3, key: 9, run: 1, count: 10_000)
@@ -72,7 +72,7 @@ struct MeshBudgetTests {
 
     @Test func `Held authors are as they were sent`() throws {
         let held = MeshMessage.HeldAuthor(
-            author: RoomAuthor(device: .made(7), run: 0x0102), after: 3, milliseconds: 500)
+            author: LogAuthor(device: .made(7), run: 0x0102), after: 3, milliseconds: 500)
         let bytes = SecureMessage.mesh(.held([held])).bytes
         #expect(
             bytes == [0x51, 1] + DeviceKey.made(7).bytes + [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 3, 0, 0, 1, 0xF4])

@@ -172,7 +172,7 @@ struct MeshCodeTests {
 
     /// All read why there is another code, and through whom.
     @Test func everybodyHearsWhyTheCodeIsAnotherOne() throws {
-        func told(_ simulation: MeshSimulation, _ index: Int) -> RoomCodeState? {
+        func told(_ simulation: MeshSimulation, _ index: Int) -> MeshCodeState? {
             simulation.members[index].events.compactMap {
                 if case .code(let state) = $0, state.reason != nil { state } else { nil }
             }.last
@@ -205,7 +205,7 @@ struct MeshCodeTests {
         // Who is nobody of the room isn't named.
         var lie = try #require(simulation.members[3].mesh.codes.code)
         lie.number += 1
-        lie.cause = RoomCode.Cause(why: .wrongTries, member: .made(99))
+        lie.cause = MeshCode.Cause(why: .wrongTries, member: .made(99))
         simulation.inject(.mesh(.code(lie)), from: 3)
         simulation.run(for: .seconds(2))
         #expect(told(simulation, 1)?.reason == .wrongTries && told(simulation, 1)?.member == nil)
@@ -256,12 +256,12 @@ struct MeshCodeTests {
     // MARK: What is sent
 
     @Test func messagesOfTheCodeAreReadAsWritten() throws {
-        var code = RoomCode(era: 3, number: 7, digits: PairingCode("482913"), service: .everybody)
+        var code = MeshCode(era: 3, number: 7, digits: PairingCode("482913"), service: .everybody)
         (code.left, code.wrongTries, code.countedTries, code.pause) = (599_000, 4, 9, 16_000)
         var none = code
         (none.digits, none.service) = (nil, .one)
         var caused = code
-        caused.cause = RoomCode.Cause(why: .wrongTries, member: .made(3))
+        caused.cause = MeshCode.Cause(why: .wrongTries, member: .made(3))
         let errand = CodeErrand(from: .made(1), to: .made(2), hops: 3, number: 9, what: .wait, value: 1000)
         var question = QuestionErrand(from: .made(1), to: .made(2), number: 9, what: .asked, name: "Döra")
         var asked = question

@@ -130,7 +130,7 @@ struct MeshForkTests {
                 _ other: [UInt8], _ otherSignature: [UInt8], number: UInt32 = 1, entries: [[UInt8]] = []
             ) -> ForkProof {
                 ForkProof(
-                    publicKey: RoomSigning.simulated(1).signing.publicKey, run: own.run, number: number,
+                    publicKey: LogSigning.simulated(1).signing.publicKey, run: own.run, number: number,
                     digest: item.digest, signature: signature, other: other, entries: entries,
                     otherSignature: otherSignature)
             }
@@ -142,7 +142,7 @@ struct MeshForkTests {
                 proof([UInt8](repeating: 1, count: 32), signature, entries: [liar.digest]),
             ]
             let proof = proofs[number]
-            #expect(proof.author(in: room.members[1].mesh.log.scope, RoomSigning.simulated(2).signing) == nil)
+            #expect(proof.author(in: room.members[1].mesh.log.scope, LogSigning.simulated(2).signing) == nil)
             room.inject(.mesh(.forked(proof)), from: 2, to: 1)
         }
     }
@@ -180,7 +180,7 @@ struct MeshForkTests {
             #expect(throws: SecureMessageError.self) { try SecureMessage(Array(bytes[..<count])) }
         }
         var long = proof
-        long.entries = [[UInt8]](repeating: other, count: RoomLimits.batchEntries + 1)
+        long.entries = [[UInt8]](repeating: other, count: LogLimits.batchEntries + 1)
         #expect(throws: SecureMessageError.self) { try SecureMessage(SecureMessage.mesh(.forked(long)).bytes) }
     }
 }

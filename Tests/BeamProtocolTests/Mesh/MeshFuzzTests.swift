@@ -36,12 +36,12 @@ private struct MeshFuzz {
     private var link: UInt64 = 0
     private var open: Set<UInt64> = []
     private var outputs = 0
-    private let fuzz = RoomFuzz(number: 3, run: 5, isKeeper: true)
+    private let fuzz = LogFuzz(number: 3, run: 5, isKeeper: true)
     private var counter: UInt64 = 1
 
     init(_ bytes: [UInt8]) {
         input = FuzzInput(bytes)
-        let (signing, device) = RoomSigning.simulated(1)
+        let (signing, device) = LogSigning.simulated(1)
         mesh = Mesh(
             Mesh.Configuration(
                 own: device, name: "one", signing: signing, sealing: .simulated(1),
@@ -49,7 +49,7 @@ private struct MeshFuzz {
             random: SeededGenerator(seed: 1))
         mesh.found("study", now: now)
         for number in 2...3 as ClosedRange<UInt8> {
-            try? mesh.admit(publicKey: RoomSigning.simulated(number).signing.publicKey, name: "m\(number)", now: now)
+            try? mesh.admit(publicKey: LogSigning.simulated(number).signing.publicKey, name: "m\(number)", now: now)
         }
         connect(2)
         connect(3)
@@ -113,7 +113,7 @@ private struct MeshFuzz {
             case 2: try? mesh.putOut(.made(UInt8(1 + input.choice(6))), now: now)
             case 3: mesh.setSharing(input.chance(128), isPaused: input.chance(128), now: now)
             default:
-                let key = RoomSigning.simulated(UInt8(2 + input.choice(8))).signing.publicKey
+                let key = LogSigning.simulated(UInt8(2 + input.choice(8))).signing.publicKey
                 try? mesh.admit(publicKey: key, name: "again", now: now)
             }
         default: mesh.handle(fuzz.writing(&input), now: now)
@@ -142,11 +142,11 @@ private struct MeshFuzz {
 
     private mutating func number() -> UInt64 { input.chance(32) ? .max : UInt64(input.choice(5)) }
 
-    private mutating func code() -> RoomCode {
-        var code = RoomCode(
+    private mutating func code() -> MeshCode {
+        var code = MeshCode(
             era: input.chance(16) ? .max : UInt64(input.choice(2)), number: number(),
             digits: input.chance(32) ? nil : PairingCode(number: UInt64(input.choice(9))),
-            service: RoomCode.Service(rawValue: UInt8(input.choice(3))) ?? .one)
+            service: MeshCode.Service(rawValue: UInt8(input.choice(3))) ?? .one)
         code.left = input.chance(64) ? .max : UInt32(input.choice(3))
         code.wrongTries = input.chance(32) ? .max : UInt8(input.choice(6))
         code.countedTries = input.chance(32) ? .max : UInt8(input.choice(12))
@@ -165,7 +165,7 @@ private struct MeshFuzz {
     private mutating func proof() -> ForkProof {
         let signing = signing()
         let device = signing.device(signing.publicKey) ?? mesh.own.device
-        let author = RoomAuthor(device: device, run: UInt64(input.choice(8)))
+        let author = LogAuthor(device: device, run: UInt64(input.choice(8)))
         let number: UInt32 = input.chance(200) ? 1 : input.integer()
         let (one, other) = (input.filler(EntryChain.length), input.filler(EntryChain.length))
         let entries = (0..<input.choice(3)).map { _ in input.filler(EntryChain.length) }
@@ -199,8 +199,8 @@ private struct MeshFuzz {
         return input.chance(128) ? .toHost(message) : .toViewer(message)
     }
 
-    private mutating func signing() -> RoomSigning {
-        RoomSigning.simulated(input.chance(160) ? 3 : UInt8(1 + input.choice(12))).signing
+    private mutating func signing() -> LogSigning {
+        LogSigning.simulated(input.chance(160) ? 3 : UInt8(1 + input.choice(12))).signing
     }
 
     private mutating func greeting() -> MeshMessage.Greeting {
@@ -230,7 +230,7 @@ private struct MeshFuzz {
                 })
         default:
             content = .admitted(
-                publicKey: RoomSigning.simulated(UInt8(1 + input.choice(200))).signing.publicKey,
+                publicKey: LogSigning.simulated(UInt8(1 + input.choice(200))).signing.publicKey,
                 name: "n\(input.byte())")
         }
         return MembershipStatement(
@@ -270,12 +270,12 @@ private struct MeshFuzz {
         }
         if !mesh.isEnded, mesh.present.count > MeshLimits.members + 1 { return "too many are here" }
         for link in mesh.links where link.isUp && !membership.belongs(link.device) { return "a link to nobody" }
-        if mesh.log.count > RoomLimits.entries { return "the log is too long" }
+        if mesh.log.count > LogLimits.entries { return "the log is too long" }
         if mesh.log.bytes != mesh.log.authors.reduce(0, { $0 + $1.cost }) { return "the log's bytes are miscounted" }
         if mesh.log.count != mesh.log.authors.reduce(0, { $0 + $1.count }) { return "the log is miscounted" }
         if mesh.forks.proofs.count > ForkKeeping.mostProofs { return "too many proofs" }
         if mesh.lateStarts.count > 12 * MeshLimits.lateStartsPerDevice { return "too many late logs" }
-        if mesh.rates.count > RoomLimits.rememberedMembers { return "too many rates" }
+        if mesh.rates.count > LogLimits.rememberedMembers { return "too many rates" }
         return nil
     }
 }

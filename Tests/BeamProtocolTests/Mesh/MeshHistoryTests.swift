@@ -7,11 +7,11 @@ import Testing
 struct MeshHistoryTests {
     /// The liar passes on only the last entry of each section, with the digest before it: nobody can tell that from a log
     /// whose beginning is gone.
-    private func cut(_ batch: RoomMessage.Batch) -> RoomMessage.Batch {
+    private func cut(_ batch: LogMessage.Batch) -> LogMessage.Batch {
         var batch = batch
         var counts = [Int](repeating: 0, count: batch.sections.count)
         for item in batch.items { counts[Int(item.section)] += 1 }
-        var items: [RoomMessage.Batch.Item] = []
+        var items: [LogMessage.Batch.Item] = []
         for item in batch.items {
             let place = Int(item.section)
             counts[place] -= 1
@@ -147,7 +147,7 @@ struct MeshHistoryTests {
         room.tamper = { message, from, _ in
             guard from == 2, case .mesh(.greeting(var greeting)) = message else { return message }
             greeting.has[own]?.last = 5000
-            greeting.has[RoomAuthor(device: .made(3), run: 9)] = .init(first: 1, last: 70_000, digest: 0)
+            greeting.has[LogAuthor(device: .made(3), run: 9)] = .init(first: 1, last: 70_000, digest: 0)
             return .mesh(.greeting(greeting))
         }
         let newcomer = room.add(5)
@@ -201,9 +201,9 @@ struct MeshHistoryTests {
         for recipient in [DeviceKey.made(1), .made(2)] {
             writer = MeshWriter(3, run: recipient == .made(1) ? 77 : 78, room: room.room)
             batch = writer.notes(["x"])
-            let body = RoomContent.message(id: "\(recipient == .made(1) ? 1 : 2)", json: [0x31]).body
+            let body = LogContent.message(id: "\(recipient == .made(1) ? 1 : 2)", json: [0x31]).body
             let entry = StoredEntry.whole(
-                RoomEntry(kind: .message, milliseconds: 1, recipient: recipient, body: body))
+                LogEntry(kind: .message, milliseconds: 1, recipient: recipient, body: body))
             batch.items[0].entry = entry
             let digest = EntryChain.next(batch.sections[0].startDigest ?? [], entry)
             batch.sections[0].signature = writer.signing.sign(

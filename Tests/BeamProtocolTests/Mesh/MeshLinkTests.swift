@@ -146,7 +146,7 @@ struct MeshLinkTests {
         room.lossOneIn = 0
         try room.makeRoom(2)
         for number in 20..<80 as Range<UInt8> {
-            let key = RoomSigning.simulated(number).signing.publicKey
+            let key = LogSigning.simulated(number).signing.publicKey
             try room.act(0) { (mesh, now) throws(MeshRefusal) in
                 try mesh.admit(publicKey: key, name: "ghost", now: now)
             }

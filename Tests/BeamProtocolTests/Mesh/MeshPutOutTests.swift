@@ -57,7 +57,7 @@ struct MeshPutOutTests {
     @Test func `Who is let in at an honest door stays when another one is put out who had let it in, too`() throws {
         var room = try family(seed: 4)
         try room.act(4) { (mesh, now) throws(MeshRefusal) in
-            try mesh.admit(publicKey: RoomSigning.simulated(6).signing.publicKey, name: "nobody", now: now)
+            try mesh.admit(publicKey: LogSigning.simulated(6).signing.publicKey, name: "nobody", now: now)
         }
         room.run(for: .seconds(1))
         room.add(6)
@@ -127,11 +127,11 @@ struct MeshPutOutTests {
         room.run(for: .seconds(2))
         let membership = try #require(room.members[2].mesh.membership)
         let stay = try #require(membership.person(.made(3))?.stay)
-        let liar = RoomSigning.simulated(3).signing
+        let liar = LogSigning.simulated(3).signing
         for count in 0..<240 {
             let statement = MembershipStatement(
                 count % 2 == 0
-                    ? .admitted(publicKey: RoomSigning.simulated(UInt8(count)).signing.publicKey, name: "ghost")
+                    ? .admitted(publicKey: LogSigning.simulated(UInt8(count)).signing.publicKey, name: "ghost")
                     : .putOut([.init(stay: stay, last: [UInt64(count): 1])]),
                 stay: stay, milliseconds: UInt64(count), room: membership.room, signing: liar)
             room.inject(.mesh(.statements([statement])), from: 2)

@@ -29,7 +29,7 @@ struct MeshQuestionTests {
         var simulation = try Self.asked()
         let first = try Self.number(simulation, at: 2)
         let second = try Self.number(simulation, at: 0)
-        #expect(RoomQuestion.isElsewhere(first) && simulation.members[1].questions.isEmpty)
+        #expect(MeshQuestion.isElsewhere(first) && simulation.members[1].questions.isEmpty)
         simulation.act(2) { $0.answerElsewhere(first, accept: true, now: $1) }
         simulation.run(for: .seconds(1))
         #expect(simulation.members[1].questions == [.taken(5, by: "member 3"), .decided(5, accept: true)])

@@ -17,7 +17,7 @@ struct MeshSimulation {
         var refusals: [MeshRefusal] = []
         /// Whom it has dialled.
         var dialled: [DeviceKey] = []
-        var questions: [RoomQuestion] = []
+        var questions: [MeshQuestion] = []
         /// What its door was told about newcomers' proofs, by number; nil: it may be checked.
         var verdicts: [(number: UInt64, pause: Duration?)] = []
         /// Something has happened to it.
@@ -89,7 +89,7 @@ struct MeshSimulation {
     }
 
     private mutating func makeMesh(_ number: UInt8) -> Mesh {
-        let (signing, device) = RoomSigning.simulated(number)
+        let (signing, device) = LogSigning.simulated(number)
         var mesh = Mesh(
             Mesh.Configuration(
                 own: device, name: "member \(number)", signing: signing, sealing: .simulated(number), code: code,
@@ -107,7 +107,7 @@ struct MeshSimulation {
     mutating func enter(_ index: Int, through host: Int) throws {
         members[index].mesh.enter(through: .made(members[host].number))
         let connection = connect(index, host)
-        let key = RoomSigning.simulated(members[index].number).signing.publicKey
+        let key = LogSigning.simulated(members[index].number).signing.publicKey
         do {
             let name = "member \(members[index].number)"
             try act(host) { (mesh, now) throws(MeshRefusal) in try mesh.admit(publicKey: key, name: name, now: now) }
@@ -363,8 +363,8 @@ struct MeshSimulation {
     // MARK: What they have
 
     /// The entries of each author, as digests.
-    func logs(_ index: Int) -> [RoomAuthor: [[UInt8]]] {
-        var logs: [RoomAuthor: [[UInt8]]] = [:]
+    func logs(_ index: Int) -> [LogAuthor: [[UInt8]]] {
+        var logs: [LogAuthor: [[UInt8]]] = [:]
         let log = members[index].mesh.log
         for log in log.authors where log.last > 0 {
             logs[log.author] = (log.first...log.last).compactMap { log[$0]?.content.digest }
@@ -401,7 +401,7 @@ struct MeshSimulation {
     /// The pairs of places with an open connection, each as many times as there are connections.
     var openPairs: [[Int]] { connections.filter { !$0.isDead }.map { $0.ends.sorted() } }
 
-    mutating func say(_ input: RoomInput, by index: Int) {
+    mutating func say(_ input: LogInput, by index: Int) {
         act(index) { $0.handle(input, now: $1) }
     }
 }

@@ -24,8 +24,8 @@ struct MeshStandingTests {
         let stay = try #require(membership.person(.made(2))).stay
         let statements = numbers.map { number in
             MembershipStatement(
-                .admitted(publicKey: RoomSigning.simulated(number).signing.publicKey, name: name), stay: stay,
-                milliseconds: 0, room: membership.room, signing: RoomSigning.simulated(2).signing)
+                .admitted(publicKey: LogSigning.simulated(number).signing.publicKey, name: name), stay: stay,
+                milliseconds: 0, room: membership.room, signing: LogSigning.simulated(2).signing)
         }
         room.inject(.mesh(.statements(statements)), from: 1)
     }
@@ -59,7 +59,7 @@ struct MeshStandingTests {
         let status = MemberStatus(
             run: 1, counter: 1 << 41, flags: [], sealingKey: [UInt8](repeating: 2, count: 65), addresses: [],
             links: [.made(1), .made(3), .made(4)], received: [:], name: "member 3", room: room.room,
-            signing: RoomSigning.simulated(2).signing)
+            signing: LogSigning.simulated(2).signing)
         room.inject(.mesh(.statuses([status])), from: 1)
         room.run(for: .seconds(1))
         let names = room.members[0].mesh.people.map(\.name)
@@ -72,7 +72,7 @@ struct MeshStandingTests {
         ] {
             let status = MemberStatus(
                 run: 1, counter: 1, flags: [], sealingKey: [UInt8](repeating: 2, count: 65), addresses: [], links: [],
-                received: [:], name: name, room: [], signing: RoomSigning.simulated(2).signing)
+                received: [:], name: name, room: [], signing: LogSigning.simulated(2).signing)
             let read = status.bytes.withUnsafeBytes { bytes in
                 var reader = BigEndianReader(bytes)
                 return MemberStatus(&reader)
@@ -92,7 +92,7 @@ struct MeshStandingTests {
                     run: 1, counter: 1 << 41 + counter, flags: [],
                     sealingKey: [UInt8](repeating: number, count: 65), addresses: [],
                     links: number == 2 ? [.made(1), .made(3), .made(4)] + ghosts.map { .made($0) } : [.made(2)],
-                    received: [:], room: room.room, signing: RoomSigning.simulated(number).signing)
+                    received: [:], room: room.room, signing: LogSigning.simulated(number).signing)
             }
             room.inject(.mesh(.statuses(statuses)), from: 1)
             room.run(for: .milliseconds(500))

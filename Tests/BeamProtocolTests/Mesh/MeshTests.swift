@@ -159,7 +159,7 @@ struct MeshTests {
         var room = MeshSimulation(seed: seed)
         try room.makeRoom(5)
         for number in 0..<50 {
-            let to: RoomInput.Recipient = number % 2 == 0 ? .all : .named("member \(2 + number % 4)")
+            let to: LogInput.Recipient = number % 2 == 0 ? .all : .named("member \(2 + number % 4)")
             room.say(.message(id: "\(number)", json: [0x31], to: to), by: 0)
             if number == 25 { room.kill(4) }
             room.run(for: .milliseconds(20))

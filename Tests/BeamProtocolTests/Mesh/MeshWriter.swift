@@ -2,33 +2,33 @@
 
 /// Somebody who signs what it likes: batches of a log in a room of equals.
 struct MeshWriter {
-    let signing: RoomSigning
-    let author: RoomAuthor
+    let signing: LogSigning
+    let author: LogAuthor
     let scope: LogScope
     private(set) var digest: [UInt8]
     private(set) var number: UInt32 = 0
 
     init(_ number: UInt8, run: UInt64, room: [UInt8]) {
-        let (signing, device) = RoomSigning.simulated(number)
+        let (signing, device) = LogSigning.simulated(number)
         self.signing = signing
-        author = RoomAuthor(device: device, run: run)
+        author = LogAuthor(device: device, run: run)
         scope = LogScope(room: room, keeper: nil)
         digest = EntryChain.start(scope, author: author)
     }
 
     /// The next entries. `skipping`: so many before them are written, too, but not in the batch.
-    mutating func notes(_ texts: [String], skipping: Int = 0, kind: RoomEntry.Kind = .note) -> RoomMessage.Batch {
-        for index in 0..<skipping { add(.whole(RoomEntry(kind: .note, milliseconds: 1, body: [UInt8(index % 256)]))) }
+    mutating func notes(_ texts: [String], skipping: Int = 0, kind: LogEntry.Kind = .note) -> LogMessage.Batch {
+        for index in 0..<skipping { add(.whole(LogEntry(kind: .note, milliseconds: 1, body: [UInt8(index % 256)]))) }
         let (first, start) = (number + 1, digest)
-        var items: [RoomMessage.Batch.Item] = []
+        var items: [LogMessage.Batch.Item] = []
         for text in texts {
-            let entry = StoredEntry.whole(RoomEntry(kind: kind, milliseconds: 1, body: Array(text.utf8)))
+            let entry = StoredEntry.whole(LogEntry(kind: kind, milliseconds: 1, body: Array(text.utf8)))
             add(entry)
-            items.append(RoomMessage.Batch.Item(section: 0, entry: entry))
+            items.append(LogMessage.Batch.Item(section: 0, entry: entry))
         }
-        return RoomMessage.Batch(
+        return LogMessage.Batch(
             sections: [
-                RoomMessage.Batch.Section(
+                LogMessage.Batch.Section(
                     publicKey: signing.publicKey, run: author.run, first: first, startDigest: start,
                     signature: signature)
             ], items: items)
@@ -45,12 +45,12 @@ struct MeshWriter {
 }
 
 extension MeshSimulation {
-    mutating func inject(_ batch: RoomMessage.Batch, from index: Int, to receiver: Int) {
+    mutating func inject(_ batch: LogMessage.Batch, from index: Int, to receiver: Int) {
         inject(.room(.batch(batch)), from: index, to: receiver)
     }
 
     /// A member has these entries, as if somebody had sent them.
-    mutating func plant(_ batch: RoomMessage.Batch, at index: Int) {
+    mutating func plant(_ batch: LogMessage.Batch, at index: Int) {
         act(index) { mesh, now in
             guard let findings = try? mesh.log.inspect(batch) else { return }
             _ = try? mesh.log.take(batch, findings, age: mesh.age(now: now))

@@ -14,7 +14,7 @@ struct StatementRoom {
         self.time += 1000
         return MembershipStatement(
             content, stay: stay.map(name) ?? .founder, milliseconds: time ?? self.time, room: id,
-            signing: RoomSigning.simulated(number).signing)
+            signing: LogSigning.simulated(number).signing)
     }
 
     func name(_ statement: MembershipStatement) -> MembershipStatement.ID { statement.id(room: id) }
@@ -27,7 +27,7 @@ struct StatementRoom {
     mutating func admit(
         _ number: UInt8, by author: UInt8 = 1, in stay: MembershipStatement? = nil, at time: UInt64? = nil
     ) -> MembershipStatement {
-        let key = RoomSigning.simulated(number).signing.publicKey
+        let key = LogSigning.simulated(number).signing.publicKey
         return say(.admitted(publicKey: key, name: "member \(number)"), by: author, in: stay, at: time)
     }
 
@@ -42,7 +42,7 @@ struct StatementRoom {
     func membership(
         _ statements: [MembershipStatement] = [], capacity: Int = MeshLimits.statements
     ) throws -> Membership {
-        var membership = Membership(room: id, signing: RoomSigning.simulated(1).signing, capacity: capacity)
+        var membership = Membership(room: id, signing: LogSigning.simulated(1).signing, capacity: capacity)
         for statement in statements { _ = try membership.add(statement) }
         return membership
     }

@@ -57,7 +57,7 @@ struct MemberNamesTests {
     /// As many as a log knows, all of one name: each is marked, and it doesn't take longer and longer.
     @Test func manyNamesakesAreAllDifferent() {
         var names = MemberNames()
-        let devices = (0..<RoomLimits.names).map { device(UInt8($0 >> 8), UInt8($0 & 0xFF)) }
+        let devices = (0..<LogLimits.names).map { device(UInt8($0 >> 8), UInt8($0 & 0xFF)) }
         for device in devices { names[device] = "Anna" }
         #expect(Set(devices.compactMap { names.shown($0) }).count == devices.count)
     }

@@ -26,7 +26,7 @@ struct Lobby: Sendable {
         /// The viewer's control connection has ended; the viewer stays.
         case disconnected(ViewerID)
         /// A message of the room's log.
-        case room(ViewerID, RoomMessage)
+        case room(ViewerID, LogMessage)
     }
 
     /// What a deadline is for.
@@ -143,7 +143,7 @@ struct Lobby: Sendable {
     }
 
     /// The room of equals has another code, or has counted wrong tries.
-    mutating func roomCode(_ state: RoomCodeState, now: MediaTime) {
+    mutating func roomCode(_ state: MeshCodeState, now: MediaTime) {
         codeGuard.learn(wrongTries: state.wrongTries, pause: state.pause ?? .zero, now: now)
         isBeforeLastTry = state.isBeforeLastTry
         guard state.code != code.current else { return }

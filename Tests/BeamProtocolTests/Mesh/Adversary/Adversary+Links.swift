@@ -35,7 +35,7 @@ extension Adversary {
     }
 
     private static func oddCodes(_ own: Adversary, _ room: inout MeshSimulation) {
-        var code = RoomCode(
+        var code = MeshCode(
             era: own.extreme(near: 0), number: own.extreme(near: 1),
             digits: own.chance(1, in: 3) ? nil : PairingCode(number: UInt64(own.upTo(1000))), service: .always)
         code.left = own.extreme(near: 0)
@@ -94,7 +94,7 @@ extension Adversary {
             member.number, run: author.author.run, LogScope(room: [UInt8](repeating: 0xEE, count: 16), keeper: nil))
         for place in 0..<number { elsewhere.write("elsewhere \(place)", at: 1) }
         guard let other = elsewhere.batch()?.sections.first?.signature else { return }
-        let forged = RoomSigning.simulated(own.number).signing.sign(
+        let forged = LogSigning.simulated(own.number).signing.sign(
             EntryChain.signed(
                 elsewhere.digests[Int(number)], number: number, of: author.author, in: room.scope(own.index)))
         for otherSignature in [other, forged, signature] {

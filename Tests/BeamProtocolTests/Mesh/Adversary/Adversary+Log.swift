@@ -69,13 +69,13 @@ extension Adversary {
 
     private static func floodByRuns(_ own: Adversary, _ room: inout MeshSimulation) {
         for _ in 0..<12 {
-            var batch = RoomMessage.Batch(sections: [], items: [])
-            for section in 0..<UInt8(RoomLimits.batchAuthors) {
+            var batch = LogMessage.Batch(sections: [], items: [])
+            for section in 0..<UInt8(LogLimits.batchAuthors) {
                 var log = ForgedLog(own.anyKey(), run: own.random.next(), room.scope(own.index))
                 log.write("run", at: room.milliseconds(own.index))
                 guard let part = log.batch() else { continue }
                 batch.sections += part.sections
-                batch.items += part.items.map { RoomMessage.Batch.Item(section: section, entry: $0.entry) }
+                batch.items += part.items.map { LogMessage.Batch.Item(section: section, entry: $0.entry) }
             }
             own.tell(.room(.batch(batch)), in: &room)
         }
@@ -84,7 +84,7 @@ extension Adversary {
     private static func oddEntries(_ own: Adversary, _ room: inout MeshSimulation) {
         var log = ForgedLog(own.anyKey(), run: own.extreme(near: 7), room.scope(own.index))
         for _ in 0...own.upTo(4) {
-            var entry = RoomEntry(
+            var entry = LogEntry(
                 kind: .note, milliseconds: own.extreme(near: room.milliseconds(own.index)),
                 body: [UInt8](repeating: UInt8(own.upTo(256)), count: own.upTo(own.chance(1, in: 4) ? 1 << 16 : 20)))
             entry.kind = UInt8(own.upTo(12))
@@ -99,23 +99,23 @@ extension Adversary {
 
     private static func plainMessage(_ own: Adversary, _ room: inout MeshSimulation) {
         var log = ForgedLog(own.number, run: own.random.next(), room.scope(own.index))
-        let content = RoomContent.message(id: strayMessage, json: Array("1".utf8))
+        let content = LogContent.message(id: strayMessage, json: Array("1".utf8))
         // For somebody who isn't in the room.
         log.add(
             .whole(
-                RoomEntry(
+                LogEntry(
                     kind: .message, milliseconds: room.milliseconds(own.index), recipient: .made(99),
                     body: content.body)))
         if let batch = log.batch() { own.tell(.room(.batch(batch)), in: &room) }
     }
 
     private static func oddPartials(_ own: Adversary, _ room: inout MeshSimulation) {
-        let (signing, _) = RoomSigning.simulated(own.anyKey())
+        let (signing, _) = LogSigning.simulated(own.anyKey())
         let (run, after, counter): (UInt64, UInt32, UInt32) = (
             own.chance(1, in: 2) ? 7 : own.random.next(), own.extreme(near: 0), own.extreme(near: 5)
         )
-        let body = RoomContent.caption(text: "partial", speaker: "member 1").body
-        let partial = RoomMessage.Partial(
+        let body = LogContent.caption(text: "partial", speaker: "member 1").body
+        let partial = LogMessage.Partial(
             body, after: after, counter: counter, run: run, scope: room.scope(own.index), signing: signing)
         own.tell(.room(.partial(partial)), in: &room)
     }

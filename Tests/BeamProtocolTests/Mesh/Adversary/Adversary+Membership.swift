@@ -30,7 +30,7 @@ extension Adversary {
     ) -> MembershipStatement {
         MembershipStatement(
             content, stay: stay, milliseconds: chance(1, in: 2) ? room.milliseconds(index) : extreme(near: 1),
-            room: room.room(index), signing: RoomSigning.simulated(number).signing)
+            room: room.room(index), signing: LogSigning.simulated(number).signing)
     }
 
     /// Says that as a member.
@@ -41,7 +41,7 @@ extension Adversary {
     }
 
     private static func admission(_ number: UInt8, _ name: String) -> MembershipStatement.Content {
-        .admitted(publicKey: RoomSigning.simulated(number).signing.publicKey, name: PeerText.name(name))
+        .admitted(publicKey: LogSigning.simulated(number).signing.publicKey, name: PeerText.name(name))
     }
 
     /// Ghosts that are here, by their statuses, and that let in more of their kind.
@@ -49,7 +49,7 @@ extension Adversary {
         let long = String(repeating: "ghost ", count: 1 + own.upTo(15))
         let ghosts = own.ghosts.shuffled(using: &own.random).prefix(1 + own.upTo(30))
         own.say(ghosts.map { admission($0, long + "\($0)") }, in: &room)
-        let (_, device) = RoomSigning.simulated(own.number)
+        let (_, device) = LogSigning.simulated(own.number)
         for ghost in ghosts.prefix(6) {
             own.say(status: ghost, links: [device] + ghosts.map { .made($0) }.prefix(8), in: &room)
         }

@@ -12,7 +12,7 @@ extension Adversary {
     }
 
     /// A part of what an honest member has written, as its program knows it, up to an entry that is signed.
-    private func part(_ room: MeshSimulation, isLate: Bool) -> RoomMessage.Batch? {
+    private func part(_ room: MeshSimulation, isLate: Bool) -> LogMessage.Batch? {
         let log = room.members[index].mesh.log
         let others = log.authors.filter { !allies.map { DeviceKey.made($0) }.contains($0.author.device) && $0.last > 0 }
         guard let author = one(of: others) else { return nil }
@@ -20,12 +20,12 @@ extension Adversary {
         guard let last = one(of: signed), let signature = author[last]?.signature else { return nil }
         let first = isLate ? author.first + UInt32(upTo(Int(last - author.first) + 1)) : author.first
         let entries = (first...last).compactMap { author[$0]?.content }
-        return RoomMessage.Batch(
+        return LogMessage.Batch(
             sections: [
                 .init(
                     publicKey: author.publicKey, run: author.author.run, first: first,
                     startDigest: author.digest(before: first), signature: signature)
-            ], items: entries.prefix(RoomLimits.batchEntries).map { .init(section: 0, entry: $0) })
+            ], items: entries.prefix(LogLimits.batchEntries).map { .init(section: 0, entry: $0) })
     }
 
     private static func redactOthers(_ own: Adversary, _ room: inout MeshSimulation) {
@@ -45,7 +45,7 @@ extension Adversary {
         guard var batch = own.part(room, isLate: false) else { return }
         let place = own.upTo(batch.items.count)
         switch own.upTo(4) {
-        case 0: batch.items[place].entry = .whole(RoomEntry(kind: .note, milliseconds: 1, body: Array("forged".utf8)))
+        case 0: batch.items[place].entry = .whole(LogEntry(kind: .note, milliseconds: 1, body: Array("forged".utf8)))
         case 1: batch.items.swapAt(0, place)
         case 2: batch.sections[0].first &+= 1
         default: batch.sections[0].startDigest = [UInt8](repeating: 1, count: EntryChain.length)
@@ -58,7 +58,7 @@ extension Adversary {
         var log = ForgedLog(own.number, run: own.random.next(), room.scope(own.index))
         log.write("I never said this", at: 1)
         guard var batch = log.batch(), let other = own.one(of: room.neighbours(own.index)) else { return }
-        batch.sections[0].publicKey = RoomSigning.simulated(room.members[other].number).signing.publicKey
+        batch.sections[0].publicKey = LogSigning.simulated(room.members[other].number).signing.publicKey
         batch.sections[0].run = own.chance(1, in: 2) ? room.members[other].mesh.own.run : 3
         own.tell(.room(.batch(batch)), in: &room)
     }
@@ -70,7 +70,7 @@ extension Adversary {
         // Of another room of equals, or for a host that has used this room's ID for its own log.
         let isHosts = own.chance(1, in: 2)
         let elsewhere = LogScope(
-            room: isHosts ? room.room(own.index) : [UInt8](repeating: 0xEE, count: RoomMessage.idLength),
+            room: isHosts ? room.room(own.index) : [UInt8](repeating: 0xEE, count: LogMessage.idLength),
             keeper: isHosts ? .made(own.number) : nil)
         var log = ForgedLog(room.members[other].number, run: run, elsewhere)
         for number in 0...own.upTo(30) { log.write("said elsewhere \(number)", at: UInt64(number)) }

@@ -15,7 +15,7 @@ extension Adversary {
     /// A status of one of its devices, newer than those before.
     func say(
         status number: UInt8, run: UInt64 = 7, links: [DeviceKey], flags: MemberStatus.Flags = [],
-        addresses: [NetworkAddress] = [], counter: UInt64? = nil, received: [RoomAuthor: UInt32] = [:],
+        addresses: [NetworkAddress] = [], counter: UInt64? = nil, received: [LogAuthor: UInt32] = [:],
         in room: inout MeshSimulation
     ) {
         self.counter += 1
@@ -24,13 +24,13 @@ extension Adversary {
             sealingKey: [UInt8](repeating: number, count: MemberStatus.sealingKeyLength), addresses: addresses,
             links: links, received: received,
             name: one(of: ["", "member 1", "mеmber 2", "ghost"]) ?? "", room: room.room(index),
-            signing: RoomSigning.simulated(number).signing)
+            signing: LogSigning.simulated(number).signing)
         tell(.mesh(.statuses([status])), in: &room)
     }
 
     private static func oddStatuses(_ own: Adversary, _ room: inout MeshSimulation) {
         let everybody = (0..<12).map { DeviceKey.made(UInt8($0)) }
-        var received: [RoomAuthor: UInt32] = [:]
+        var received: [LogAuthor: UInt32] = [:]
         for member in room.members.prefix(6) { received[member.mesh.own] = own.extreme(near: 3) }
         own.say(
             status: own.anyKey(), run: own.extreme(near: 7), links: Array(everybody.prefix(own.upTo(12))),
@@ -51,8 +51,8 @@ extension Adversary {
         var status = MemberStatus(
             run: 1, counter: .max, flags: [.isLeaving],
             sealingKey: [UInt8](repeating: 1, count: MemberStatus.sealingKeyLength), addresses: [], links: [],
-            received: [:], room: room.room(own.index), signing: RoomSigning.simulated(own.number).signing)
-        status.publicKey = RoomSigning.simulated(room.members[other].number).signing.publicKey
+            received: [:], room: room.room(own.index), signing: LogSigning.simulated(own.number).signing)
+        status.publicKey = LogSigning.simulated(room.members[other].number).signing.publicKey
         own.tell(.mesh(.statuses([status])), in: &room)
     }
 

@@ -74,9 +74,9 @@ private struct AdversaryFuzz {
             if mesh.isEnded { return "member \(index + 1) has left" }
             if mesh.membership?.statements.count ?? 0 > MeshLimits.statements + 1 { return "too many statements" }
             if mesh.statuses.count > mesh.membership?.people.count ?? 0 { return "statuses of nobody" }
-            if mesh.log.count > RoomLimits.entries || mesh.log.bytes > RoomLimits.bytes { return "the log is too long" }
-            if mesh.log.authors.count > RoomLimits.authors { return "too many authors" }
-            if mesh.rates.count > RoomLimits.rememberedMembers { return "too many rates" }
+            if mesh.log.count > LogLimits.entries || mesh.log.bytes > LogLimits.bytes { return "the log is too long" }
+            if mesh.log.authors.count > LogLimits.authors { return "too many authors" }
+            if mesh.rates.count > LogLimits.rememberedMembers { return "too many rates" }
             for case .violated(let device, let what) in room.members[index].events where isHonest(device) {
                 return "member \(index + 1) blames \(device), which is honest: \(what)"
             }

@@ -15,7 +15,7 @@ struct MembershipTimes {
         room.lossOneIn = 0
         try room.makeRoom(2)
         for number in 3...UInt8(Self.people) {
-            let key = RoomSigning.simulated(number).signing.publicKey
+            let key = LogSigning.simulated(number).signing.publicKey
             try room.act(0) { (mesh, now) throws(MeshRefusal) in
                 try mesh.admit(publicKey: key, name: "person \(number)", now: now)
             }
@@ -51,10 +51,10 @@ struct MembershipTimes {
     }
 
     private func statement(_ number: Int, by author: UInt8, in stay: MembershipStatement.ID) -> MembershipStatement {
-        let key = RoomSigning.simulated(UInt8(190 + number % 60)).signing.publicKey
+        let key = LogSigning.simulated(UInt8(190 + number % 60)).signing.publicKey
         return MembershipStatement(
             .admitted(publicKey: key, name: "new \(number)"), stay: stay, milliseconds: UInt64(number),
-            room: membership?.room ?? [], signing: RoomSigning.simulated(author).signing)
+            room: membership?.room ?? [], signing: LogSigning.simulated(author).signing)
     }
 
     private func foreign(_ count: Int, _ round: Int) -> [MembershipStatement] {

@@ -1,0 +1,173 @@
+import BeamIdentity
+import BeamMedia
+import BeamProtocol
+import NIOCore
+
+/// What is shared in the room: this machine's screen, and for those who can't reach them, what others share.
+extension MeshDriver {
+    func take(_ carried: MeshSession.Carried, from link: MeshLinkID) {
+        guard let member = session.member(on: link), let remote = links[link]?.remote.flatMap(IPAddress.init) else {
+            return
+        }
+        if carried.isToHost {
+            if let source = source(carried.source, for: member) {
+                source.take(carried, of: member, from: link, at: remote)
+            } else if !carried.message.isEmpty {
+                carry(
+                    MeshSession.Carried(
+                        source: carried.source, dialog: carried.dialog, message: [], isToHost: false), on: link)
+            }
+        } else {
+            for path in paths where path.source == carried.source { path.received(carried, from: link) }
+        }
+    }
+
+    /// The member that serves what `device` shares; nil: nobody here.
+    private func source(_ device: DeviceKey, for member: DeviceKey) -> MeshSource? {
+        if device == identity.deviceKey { return ownShare }
+        if let relay = relays[device] { return relay }
+        // What comes from this member can't be served to it; and nothing is served that isn't received here.
+        guard device != member, let path = paths.first(where: { $0.source == device && $0.link != nil }),
+            path.link.flatMap({ session.member(on: $0) }) != member, let local = listener?.localAddress
+        else { return nil }
+        let own = own
+        let driver = HostDriver(
+            loop: loop,
+            session: Self.restricted(HostSession.Configuration.relay(identity, called: name(of: device)), to: identity),
+            handlers: HostServer.Handlers(
+                onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
+                onDemand: { _, _ in }))
+        let relay = MeshSource(device, driver, in: self)
+        relays[device] = relay
+        driver.setControl(relay)
+        driver.handle(.remembered(members))
+        driver.handle(.broadcast(true))
+        driver.bindMedia(local.with(port: 0)).whenFailure { _ in own.value?.endRelay(device) }
+        relayChanged(device)
+        return relay
+    }
+
+    /// What is asked for of a source depends on whether it is served on.
+    private func relayChanged(_ device: DeviceKey) {
+        for path in paths where path.source == device {
+            path.viewer?.shownSizeChanged()
+            path.viewer?.soundWantedChanged()
+        }
+    }
+
+    private func relayNeedsKeyframe(of device: DeviceKey) {
+        // Later: it may be asked for while a frame is delivered.
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute {
+            for path in bound.value.paths where path.source == device { path.viewer?.handle(.keyframeWanted) }
+        }
+    }
+
+    func endRelay(_ device: DeviceKey) {
+        guard let relay = relays.removeValue(forKey: device) else { return }
+        _ = relay.driver.shutdown()
+        relayChanged(device)
+    }
+
+    /// Whether somebody gets from here what this member shares.
+    func isRelayed(_ device: DeviceKey) -> Bool { relays[device] != nil }
+
+    /// A frame of what `device` shares has arrived: it is served on as it is.
+    func relay(_ frame: ReceivedFrame, of device: DeviceKey) {
+        guard let relay = relays[device], !relay.isIdle else { return }
+        relay.driver.submit(
+            EncodedFrame(
+                unit: frame.unit, captureTime: frame.captureTime ?? .now, stages: frame.stages,
+                isRepeated: frame.captureTime == nil))
+    }
+
+    /// Sound of what `device` shares has arrived: it is served on as it is, with its number.
+    func relay(_ sound: ReceivedSound, of device: DeviceKey) {
+        guard let relay = relays[device], !relay.isIdle else { return }
+        relay.driver.submit(
+            EncodedSound(
+                full: sound.isReduced ? nil : sound.opus, reduced: sound.isReduced ? sound.opus : nil,
+                time: sound.localTime ?? .now, begins: sound.begins, ends: sound.ends),
+            number: sound.number)
+    }
+
+    /// A host's configuration for a share in a room: all members watch, and nobody else.
+    static func restricted(
+        _ session: HostSession.Configuration, to identity: LocalIdentity
+    ) -> HostSession.Configuration {
+        var session = session
+        session.acceptance = .none
+        session.trust = HostTrust(
+            own: identity.deviceKey, code: .none, takesNewViewers: false, remembersNewViewers: false)
+        session.allowsUnencrypted = false
+        session.room = nil
+        return session
+    }
+
+    /// Begins to share with the members. Returns the media port.
+    func share(_ driver: HostDriver, mediaPort: UInt16) -> EventLoopFuture<UInt16> {
+        guard let local = listener?.localAddress, !isShuttingDown else {
+            return loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+        }
+        let source = MeshSource(identity.deviceKey, driver, in: self)
+        driver.setControl(source)
+        driver.handle(.remembered(members))
+        let bound = NIOLoopBound((self, source), eventLoop: loop)
+        return driver.bindMedia(local.with(port: mediaPort)).map { port in
+            let (room, source) = bound.value
+            room.ownShare = source
+            room.isOwnPaused = false
+            room.handle(.sharing(true, isPaused: false))
+            return port
+        }
+    }
+
+    /// What this member shares has ended.
+    func ended(_ source: MeshSource) {
+        guard ownShare === source else { return }
+        ownShare = nil
+        handle(.sharing(false, isPaused: false))
+    }
+
+    // MARK: For sources and paths
+
+    func carry(_ carried: MeshSession.Carried, on link: MeshLinkID) {
+        session.carry(carried, on: link, now: .now)
+        pump()
+    }
+
+    func connectionID() -> ConnectionID { listener?.nextID() ?? ConnectionID(0) }
+
+    func nextDialog() -> UInt32 {
+        lastDialog &+= 1
+        return lastDialog
+    }
+
+    func remoteAddress(of link: MeshLinkID) -> SocketAddress? { links[link]?.remote }
+
+    func directLink(to device: DeviceKey) -> MeshLinkID? { session.link(to: device) }
+
+    func name(of device: DeviceKey) -> String? { members[device] }
+
+    func add(_ path: MeshPath) {
+        if !paths.contains(where: { $0 === path }) { paths.append(path) }
+    }
+
+    func remove(_ path: MeshPath) {
+        paths.removeAll { $0 === path }
+        if !paths.contains(where: { $0.source == path.source }) { forgetWay(to: path.source) }
+        updateRelayQuestions()
+    }
+}
+
+extension HostSession.Configuration {
+    /// For what is served on: nobody is let in but those whom the room names.
+    /// It goes by the name of the member whose screen it is, as on a connection to that member.
+    fileprivate static func relay(_ identity: LocalIdentity, called name: String?) -> HostSession.Configuration {
+        var session = HostSession.Configuration(
+            acceptance: .none, deviceName: name,
+            trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))
+        session.hasSound = true
+        return session
+    }
+}

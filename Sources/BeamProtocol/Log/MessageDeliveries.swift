@@ -1,0 +1,59 @@
+/// Which members have yet to get which messages.
+struct MessageDeliveries: Sendable {
+    struct Result: Sendable {
+        var author: LogAuthor
+        var receipt: LogMessage.Receipt
+    }
+
+    private struct Open: Sendable {
+        var number: UInt32
+        var waiting: Set<LogMemberID>
+        var count: Int
+        var hasLost = false
+    }
+
+    private var open: [LogAuthor: [Open]] = [:]
+
+    mutating func add(
+        _ author: LogAuthor, _ number: UInt32, waiting: Set<LogMemberID>, count: Int
+    ) -> [Result] {
+        let message = Open(number: number, waiting: waiting, count: count)
+        guard !waiting.isEmpty else { return [result(author, message)] }
+        open[author, default: []].append(message)
+        guard let count = open[author]?.count, count > LogLimits.openMessages,
+            let oldest = open[author]?.removeFirst()
+        else { return [] }
+        return [result(author, oldest)]
+    }
+
+    mutating func confirmed(_ author: LogAuthor, upTo number: UInt32, by member: LogMemberID) -> [Result] {
+        guard open[author] != nil else { return [] }
+        return update(author) { message in
+            guard message.number <= number, message.waiting.remove(member) != nil else { return }
+            message.count += 1
+        }
+    }
+
+    mutating func left(_ member: LogMemberID) -> [Result] {
+        open.keys.flatMap { author in
+            update(author) { if $0.waiting.remove(member) != nil { $0.hasLost = true } }
+        }
+    }
+
+    private mutating func update(_ author: LogAuthor, _ change: (inout Open) -> Void) -> [Result] {
+        guard var messages = open.removeValue(forKey: author) else { return [] }
+        for index in messages.indices { change(&messages[index]) }
+        let done = messages.filter(\.waiting.isEmpty)
+        if !done.isEmpty { messages.removeAll(where: \.waiting.isEmpty) }
+        if !messages.isEmpty { open[author] = messages }
+        return done.map { result(author, $0) }
+    }
+
+    private func result(_ author: LogAuthor, _ message: Open) -> Result {
+        let isLost = message.hasLost || !message.waiting.isEmpty
+        let kind: LogMessage.Receipt.Result = message.count > 0 ? .delivered : isLost ? .left : .nobody
+        return Result(
+            author: author,
+            receipt: LogMessage.Receipt(number: message.number, result: kind, count: UInt32(clamping: message.count)))
+    }
+}

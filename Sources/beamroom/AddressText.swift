@@ -1,0 +1,53 @@
+import BeamNetwork
+
+/// How to reach this machine from another one: what to type there.
+struct AddressText: Sendable {
+    /// `To watch`: the beginning of a sentence.
+    var purpose: String
+    /// `watch`, `room --at`: what the address follows.
+    var command: String
+    /// The address that this program listens on; nil: on all.
+    var bindAddress: String?
+    var port: UInt16
+
+    /// More addresses than this are no help.
+    private static let most = 5
+
+    /// - Parameter addresses: of this machine, the likeliest first.
+    func sentence(_ addresses: [LocalAddress] = LocalAddresses.reachable()) -> String {
+        let addresses = listened(addresses)
+        guard let first = addresses.first else {
+            return "This machine has no address on a network at present, so no other machine can reach it. "
+                + "The address is shown here when there is one."
+        }
+        if first.kind == .loopback {
+            return "\(purpose), run on this machine: \(run(first.text)). No other machine can reach \(first.text)."
+        }
+        guard first.isLinkLocalV6 else {
+            return "\(purpose), run on another machine: "
+                + addresses.filter { !$0.isLinkLocalV6 }.prefix(Self.most).map { run($0.text) }
+                .joined(separator: " or ") + "."
+        }
+        // The interface's name here says nothing about the one there.
+        return "\(purpose), run on another machine on the same cable or Wi-Fi: \(run(first.text + "%eth0")). "
+            + "In place of eth0 write the network interface of that machine, which `ip link` lists there."
+    }
+
+    /// Whether another machine may reach this one.
+    func isReachable(_ addresses: [LocalAddress] = LocalAddresses.reachable()) -> Bool { !listened(addresses).isEmpty }
+
+    private func listened(_ addresses: [LocalAddress]) -> [LocalAddress] {
+        switch bindAddress {
+        case nil, "::"?: return addresses
+        case "0.0.0.0"?: return addresses.filter { !$0.text.contains(":") }
+        case let bound?:
+            let parts = bound.split(separator: "%", maxSplits: 1)
+            return [LocalAddress(String(parts.first ?? ""), on: parts.count > 1 ? String(parts[1]) : "")]
+        }
+    }
+
+    private func run(_ host: String) -> String {
+        let endpoint = Endpoint(host: host, port: port)
+        return "`beamroom \(command) \(port == WatchTarget.defaultPort ? host : endpoint.description)`"
+    }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import BeamDiscovery
+import BeamProtocol
+import BeamViewer
+import Foundation
+import Synchronization
+
+/// `beamroom hosts`.
+struct HostsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network, and the rooms.")
+
+    @Option(
+        help: ArgumentHelp("How long to search. 0 lists the hosts that answer at once.", valueName: "seconds"))
+    var wait = 2.0
+    @Flag(help: "Write one JSON object a line on standard output.")
+    var json = false
+
+    /// With `--wait 0`, in seconds: until all that Avahi knows is resolved.
+    private static let longestLook = 5.0
+
+    func validate() throws {
+        guard wait >= 0, wait <= 3600 else { throw ValidationError("--wait takes a number of seconds from 0 to 3600.") }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: json)
+        defer { context.close() }
+        if !json { context.endWithReader() }
+        let endings = EndingSources(context.latch, timeLimit: wait > 0 ? wait : Self.longestLook)
+        defer { withExtendedLifetime(endings) {} }
+        let hosts = HostList()
+        let isOneLook = wait == 0
+        let rooms = MeshPresence()
+        rooms.start()
+        let latch = context.latch
+        let browser = ServiceBrowser(type: ServiceType.control) { event in
+            switch event {
+            case .found(let host): hosts.add(host)
+            case .lost(let name): hosts.remove(name)
+            case .unavailable(let reason):
+                hosts.setProblem(reason)
+                if isOneLook { latch.end(.done) }
+            case .available: hosts.setProblem(nil)
+            case .settled: if isOneLook { latch.end(.done) }
+            }
+        }
+        _ = context.latch.wait()
+        browser.stop()
+        let found = isOneLook ? rooms.rooms(within: .seconds(Self.longestLook)) : rooms.found
+        rooms.stop()
+        try list(hosts, found, context)
+    }
+
+    private func list(_ hosts: HostList, _ rooms: [MeshPresence.Found], _ context: CommandContext) throws {
+        guard StandardStreams.hasReader else { return }
+        if let problem = hosts.problem {
+            return try context.conclude(.failed(problem))
+        }
+        for host in hosts.sorted {
+            context.events.write(
+                "host",
+                [
+                    "name": .string(PeerText.name(host.name)), "port": .integer(Int(host.port)),
+                    "hostName": .string(host.hostName), "address": host.addresses.first.map { .string($0) },
+                    "addresses": .array(host.addresses.map { .string($0) }),
+                ])
+            if !json {
+                let place = host.addresses.first ?? host.hostName
+                Console.list("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
+            }
+        }
+        for room in rooms {
+            guard let door = room.doors.first else { continue }
+            let people = room.standing?.members ?? 1
+            context.events.write(
+                "room-found",
+                [
+                    "name": .string(room.room), "here": .integer(people), "address": .string(door.host),
+                    "port": .integer(Int(clamping: door.port)),
+                    "addresses": .array(room.doors.map { .string($0.host) }),
+                ])
+            if !json {
+                // How it is entered takes the place of what a host doesn't have.
+                Console.list(
+                    "\(room.room)\t\(Console.printable(door.host))\t\(door.port)\troom, "
+                        + "\(CommonText.count(people, "person", "people")): beamroom room \(CommonText.shellWord(room.room))"
+                )
+            }
+        }
+        if hosts.sorted.isEmpty, rooms.isEmpty {
+            let time = wait > 0 ? " in \(ShareReporter.number(wait)) s" : ""
+            context.console.say(
+                "No host and no room was found\(time). Run `beamroom share` on the machine that you want to watch.")
+        }
+    }
+}
+
+/// The hosts found so far. The discovery thread writes, the main thread reads; the `Mutex` guards both.
+private final class HostList: Sendable {
+    private struct State {
+        var hosts: [String: DiscoveredHost] = [:]
+        var problem: String?
+    }
+
+    private let state = Mutex(State())
+
+    var sorted: [DiscoveredHost] { state.withLock { $0.hosts.values.sorted { $0.name < $1.name } } }
+    var problem: String? { state.withLock { $0.problem } }
+
+    func add(_ host: DiscoveredHost) { state.withLock { $0.hosts[host.name] = host } }
+    func remove(_ name: String) { state.withLock { _ = $0.hosts.removeValue(forKey: name) } }
+    func setProblem(_ problem: String?) { state.withLock { $0.problem = problem } }
+}

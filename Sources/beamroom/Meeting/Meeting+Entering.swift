@@ -1,0 +1,93 @@
+import BeamNetwork
+import BeamProtocol
+import BeamViewer
+
+/// A room is entered.
+extension Meeting {
+    func entered(_ room: String) {
+        let name = PeerText.name(room)
+        let entrance = state.withLock { state in
+            state.room = name
+            return state.entrance
+        }
+        guard let server else { return }
+        var wasMade = false
+        if case .found? = entrance?.beginning { wasMade = true }
+        let doubt = entrance?.proof.reason
+        neighbours.entered(name, wasMade: wasMade, isProved: doubt == nil)
+        let sharesAtOnce = settings.sharesAtOnce && doubt == nil
+        if sharesAtOnce { neighbours.noteOwnShare() }
+        letInAcquaintances()
+        sayEntered(name, wasMade: wasMade)
+        let addresses = AddressText(
+            purpose: "To enter it", command: "room --at", bindAddress: settings.server.bindAddress,
+            port: server.controlPort)
+        context.say(addresses.sentence())
+        if !addresses.isReachable() { state.withLock { $0.addressless = addresses } }
+        sayHowToEnter()
+        showStatus(room)
+        context.events.write(
+            "ready",
+            [
+                "room": .string(name), "name": .string(settings.server.name), "key": .string(own.hex),
+                "port": .integer(Int(server.controlPort)), "proved": .bool(doubt == nil),
+            ])
+        let early = state.withLock { state in
+            defer { state.early = nil }
+            return state.early ?? []
+        }
+        for event in early { words.handle(event) }
+        if doubt == nil { beginWords() }
+        context.programs?.connect(
+            ProgramInput.Handlers(
+                write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
+                room: ProgramInput.MeetingActions(
+                    share: { [weak self] in self?.setSharing($0) },
+                    putOut: { [weak self] in self?.putOut($0, alsoLetIn: $1) },
+                    join: { [weak self] in self?.joinOffered() }, trust: { [weak self] in self?.answerProof(true) },
+                    relay: { [weak self] in self?.answerRelay($0, from: $1) })))
+        if let doubt { return holdShare(doubt) }
+        guard sharesAtOnce else { return }
+        // Without `setSharing`: as long as nobody else is here, this doesn't count as use.
+        parts?.share.set(true)
+    }
+
+    /// Lets in those with whom this device was in a room of this name, as long as nobody has shared or written here. They
+    /// prove their keys. Others are asked about, or need the code.
+    func letInAcquaintances() {
+        guard settings.invitation.acceptance == .ask else { return }
+        let showsNothing = neighbours.showsNothing
+        let (room, server, hasChanged) = state.withLock { state in
+            defer { state.letsInAcquaintances = showsNothing }
+            return (state.room, state.parts?.server, state.letsInAcquaintances != showsNothing)
+        }
+        guard hasChanged, let room, let server else { return }
+        // Which ones is on the disk.
+        _ = keeper.perform { [neighbours, settings] _ in
+            server.setAcquaintances(showsNothing && neighbours.showsNothing ? settings.acquaintances(room) : [:])
+        }
+    }
+
+    private func sayHowToEnter() {
+        door.sayCode()
+        let keys =
+            prompt.takesCommands
+            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, c makes a new code, p pauses, ? lists the keys, Ctrl-C ends."
+            : "Ctrl-C ends."
+        switch settings.invitation.acceptance {
+        case .ask: context.say("You are asked about newcomers without the code. \(keys)")
+        case .all:
+            context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
+        case .none where settings.invitation.showsCode || settings.invitation.hasCode:
+            context.say("You aren't asked about newcomers without the code; others in the room are. \(keys)")
+        case .none where settings.hasWindow:
+            context.say(
+                "You aren't asked about newcomers without the code; others in the room are. The window shows it (w). \(keys)"
+            )
+        case .none:
+            context.say(
+                "Nobody is asked here about newcomers; others in the room are. A code comes with --code-file FILE. \(keys)"
+            )
+        }
+    }
+}

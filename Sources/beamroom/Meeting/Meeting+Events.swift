@@ -1,0 +1,145 @@
+import BeamNetwork
+import BeamProtocol
+import BeamTrust
+import BeamViewer
+import Synchronization
+
+/// What happens in the room, at the door and at its members.
+extension Meeting {
+    func handle(_ event: MeshServer.Event) {
+        switch event {
+        case .mesh(let event): handle(event)
+        case .door(let event): handle(event)
+        case .keep(let room): keep(room)
+        case .notAdmitted(let device, let refusal):
+            // With --accept all, strangers can cause this as often as they like.
+            guard state.withLock({ $0.refusals.allows(at: .now) }) else { break }
+            context.say("Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
+            context.events.write(
+                "refused", ["from": .string(device.hex), "reason": .string(Self.words(refusal))])
+        case .relayNeeded(let source, let relay): relayNeeded(source, through: relay)
+        case .relayNotNeeded(let source): relayNotNeeded(source)
+        case .relayed(let source, let relay): relayed(source, through: relay)
+        case .notEntered where state.withLock({ $0.entrance?.isFound }) == true: move(.search)
+        case .notEntered:
+            context.latch.end(
+                .peerLost(
+                    "The room wasn't entered: the member that let this device in doesn't answer any more. Try again."))
+        }
+    }
+
+    private func handle(_ event: MeshEvent) {
+        board.handle(event)
+        if let event = event.roomEvent {
+            state.withLock { $0.words }?.handle(event)
+            if case .lines(let lines) = event, lines.contains(where: \.isWritten) {
+                neighbours.noteUse()
+                letInAcquaintances()
+            }
+            if state.withLock({ $0.early?.append(event) }) == nil { words.handle(event) }
+        }
+        switch event {
+        case .entered(let room): entered(room)
+        case .people(let people):
+            self.people.update(people)
+            if people.contains(where: { $0.device != own }) { neighbours.noteCompany() }
+            if people.contains(where: { $0.isHere && $0.isSharing && $0.device != own }) { neighbours.noteUse() }
+            if !neighbours.isUnused { letInAcquaintances() }
+            if settings.watches { viewers?.update(people.filter { $0.device != own }) }
+            if let id = state.withLock({ $0.id }) { presence?.setRoom(id, members: people.map(\.device), own: own) }
+        case .violated(let device, let what):
+            context.events.write(
+                "violated", ["from": .string(device.hex), "reason": .string(PeerText.sentence(what))])
+            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
+            context.say("Warning: “\(people.name(of: device))” breaks the room's rules: \(PeerText.sentence(what)).")
+        case .forked(let device, let name):
+            context.events.write("forked", ["from": .string(device.hex), "name": .string(PeerText.name(name))])
+            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
+            context.say(
+                "Warning: “\(PeerText.name(name))” has told different members different things; what it has signed proves "
+                    + "it. Nothing more of its words is taken. Members that were here before it can put it out: x.")
+        case .otherVersion(let device):
+            context.events.write("other-version", ["from": .string(device.hex)])
+            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
+            context.say(
+                "“\(people.name(of: device))” has a version of BeamRoom that can't meet this one in a room: install the "
+                    + "same version on both.")
+        case .refused(let device, let pause): refused(by: device, pause)
+        case .putOut(let name):
+            end(
+                "put-out", "“\(PeerText.name(name))” has put this device out of the room.", inShort: "you were put out",
+                forgets: true)
+        case .memberPutOut(let device, let author, let name):
+            people.notePutOut(device, by: author == own ? nil : PeerText.name(name))
+        case .full:
+            end(
+                "refused",
+                "The room is full: \(MeshLimits.members) members are here. Come back when somebody has left.",
+                inShort: "the room is full", forgets: false)
+        case .notResumed:
+            end(
+                "refused",
+                "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
+                inShort: "you don't belong to it any more", forgets: true)
+        case .history, .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
+        }
+    }
+
+    private func end(_ event: String, _ reason: String, inShort farewell: String, forgets: Bool) {
+        context.events.write(event, ["reason": .string(reason)])
+        if forgets,
+            let id = state.withLock({ state in
+                state.unstored = nil
+                return state.id
+            })
+        {
+            _ = keeper.perform { try? $0.forgetRoom(id) }
+        }
+        shareReporter.end()
+        parts?.share.set(false)
+        viewers?.update([])
+        guard settings.hasWindow else { return context.latch.end(.peerLost(reason)) }
+        // The person reads it there before the program ends.
+        state.withLock { ($0.hasEnded, $0.farewell) = (true, farewell) }
+        context.say("\(reason) Ctrl-C ends, or q in the window.")
+        board.setFarewell(reason)
+        if let room = state.withLock({ $0.room }) { showStatus(room) }
+    }
+
+    func showCode(_ code: PairingCode?) {
+        door.setCode(code)
+        board.setCode(settings.invitation.acceptance == .all ? nil : code)
+    }
+
+    private func handle(_ event: HostEvent) {
+        switch event {
+        case .comparisonAsked, .viewerAsks, .digitsShown: board.call()
+        default: break
+        }
+        switch event {
+        case .codeChanged(let change):
+            board.setCode(settings.invitation.acceptance == .all ? nil : change.code)
+            // Otherwise the person has done it, or reads why elsewhere.
+            if change.member.map({ $0 != own }) ?? false, let why = door.why(change),
+                state.withLock({ $0.codeWords.allows(at: .now) })
+            {
+                board.tell("\(why) There is a new one (w)")
+            }
+        case .comparisonAsked(let connection, let visitor): board.ask(connection, from: visitor)
+        case .digitsShown(let connection, let digits, _): board.compare(connection, digits: digits)
+        case .askWithdrawn(let connection), .askTaken(let connection, _): board.settle(connection, isAgreed: false)
+        default: break
+        }
+        _ = door.handle(event)
+    }
+}
+
+extension LogLine {
+    /// Somebody has said or written it. The others are sent by programs.
+    fileprivate var isWritten: Bool {
+        switch content {
+        case .caption, .note: true
+        case .alert, .message, .shareBegan, .shareEnded, .member: false
+        }
+    }
+}
