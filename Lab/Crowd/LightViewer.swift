@@ -56,6 +56,7 @@ final class LightViewer: Sendable {
                 onFrame: { frame in state.value.withLock { $0.note(frame) } },
                 locate: { [endpoint] }),
             options: options)
+        client.begin()
     }
 
     /// Leaves, and returns its frames and events.

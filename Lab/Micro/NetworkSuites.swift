@@ -98,6 +98,7 @@ private final class LoopbackPair {
                 onEvent: { _ in }, onFrame: { _ in arrived.signal() }, locate: { [endpoint] }))
         self.host = host
         self.arrived = arrived
+        viewer.begin()
         try start()
     }
 

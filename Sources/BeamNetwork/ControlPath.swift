@@ -1,4 +1,3 @@
-import BeamMedia
 import BeamProtocol
 import NIOCore
 
@@ -21,10 +20,6 @@ protocol ControlPath: AnyObject {
     func drop(_ reason: String)
     /// Nothing is dialled any more.
     func end()
-    /// The size to ask for if the picture is shown in this one; nil: any.
-    func shownSize(_ wanted: PixelSize?) -> PixelSize?
-    /// Whether to ask for sound if this viewer wants some, or doesn't.
-    func wantsSound(_ isWanted: Bool) -> Bool
 }
 
 /// A connection that the viewer dials, at the addresses that its handlers know.
@@ -48,6 +43,4 @@ final class DialledPath: ControlPath {
     func close() { dialer.close() }
     func drop(_ reason: String) { dialer.drop(reason) }
     func end() { dialer.close() }
-    func shownSize(_ wanted: PixelSize?) -> PixelSize? { wanted }
-    func wantsSound(_ isWanted: Bool) -> Bool { isWanted }
 }

@@ -49,10 +49,7 @@ extension MeshDriver {
 
     /// What is asked for of a source depends on whether it is served on.
     private func relayChanged(_ device: DeviceKey) {
-        for path in paths where path.source == device {
-            path.viewer?.shownSizeChanged()
-            path.viewer?.soundWantedChanged()
-        }
+        for path in paths where path.source == device { path.viewer?.handle(.relayed(isRelayed(device))) }
     }
 
     private func relayNeedsKeyframe(of device: DeviceKey) {

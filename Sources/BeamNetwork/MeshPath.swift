@@ -1,4 +1,3 @@
-import BeamMedia
 import BeamProtocol
 import NIOCore
 
@@ -40,6 +39,7 @@ final class MeshPath: ControlPath {
     func dial(_ version: ViewerSession.Version, expecting expected: Set<DeviceKey>?) {
         close()
         room.value.add(self)
+        viewer?.handle(.relayed(room.value.isRelayed(source)))
         guard let way = room.value.way(to: source) else {
             isWaiting = true
             waitingSince = waitingSince ?? .now()
@@ -84,12 +84,6 @@ final class MeshPath: ControlPath {
         waitingSince = nil
         room.value.remove(self)
     }
-
-    /// A relay needs the full size.
-    func shownSize(_ wanted: PixelSize?) -> PixelSize? { room.value.isRelayed(source) ? nil : wanted }
-
-    /// A relay needs the sound, whether it is heard here or not.
-    func wantsSound(_ isWanted: Bool) -> Bool { room.value.isRelayed(source) || isWanted }
 
     // MARK: What happens on the links
 

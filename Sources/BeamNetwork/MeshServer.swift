@@ -202,7 +202,7 @@ extension HostServer {
 }
 
 extension ViewerClient {
-    /// Watches what a member of a room shares, directly or through another member.
+    /// Watches what a member of a room shares, directly or through another member. Does nothing before `begin`.
     ///
     /// - Parameters:
     ///   - member: its name in the room.

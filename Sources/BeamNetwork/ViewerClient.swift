@@ -27,36 +27,29 @@ public final class ViewerClient: Sendable {
         /// The next frame to decode.
         public var onFrame: @Sendable (ReceivedFrame) -> Void
         /// Sound has arrived: in any order, each packet once.
-        public var onSound: @Sendable (ReceivedSound) -> Void
+        public var onSound: @Sendable (ReceivedSound) -> Void = { _ in }
+        /// All that is wished at present: asked when the client begins, and whenever `wishesChanged` is called.
+        public var wishes: @Sendable () -> ViewerWishes = { ViewerWishes() }
         /// The host's present endpoints, the most promising first; called before each attempt. Empty if they aren't
         /// known.
         public var locate: @Sendable () -> [Endpoint]
         /// Further endpoints where the host may be, the most promising first; called before each attempt. They are tried
         /// beside the others once the host's key is known, and prove nothing: another machine that answers there is
         /// passed over.
-        public var hints: @Sendable () -> [Endpoint]
+        public var hints: @Sendable () -> [Endpoint] = { [] }
         /// The host with this key has admitted the viewer at this endpoint, whose host is a numeric address. Called before
         /// `ViewerEvent.hostReached`.
-        public var onReached: @Sendable (DeviceKey, Endpoint) -> Void
+        public var onReached: @Sendable (DeviceKey, Endpoint) -> Void = { _, _ in }
         /// A host that isn't the sought one has answered at this endpoint.
-        public var onOtherHost: @Sendable (Endpoint) -> Void
+        public var onOtherHost: @Sendable (Endpoint) -> Void = { _ in }
 
         public init(
-            onEvent: @escaping @Sendable (ViewerEvent) -> Void,
-            onFrame: @escaping @Sendable (ReceivedFrame) -> Void,
-            onSound: @escaping @Sendable (ReceivedSound) -> Void = { _ in },
-            locate: @escaping @Sendable () -> [Endpoint],
-            hints: @escaping @Sendable () -> [Endpoint] = { [] },
-            onReached: @escaping @Sendable (DeviceKey, Endpoint) -> Void = { _, _ in },
-            onOtherHost: @escaping @Sendable (Endpoint) -> Void = { _ in }
+            onEvent: @escaping @Sendable (ViewerEvent) -> Void, onFrame: @escaping @Sendable (ReceivedFrame) -> Void,
+            locate: @escaping @Sendable () -> [Endpoint]
         ) {
             self.onEvent = onEvent
             self.onFrame = onFrame
-            self.onSound = onSound
             self.locate = locate
-            self.hints = hints
-            self.onReached = onReached
-            self.onOtherHost = onOtherHost
         }
     }
 
@@ -80,7 +73,7 @@ public final class ViewerClient: Sendable {
 
     private let handle: LoopHandle<ViewerDriver>
 
-    /// Begins to connect at once. `identity` is what the viewer proves to version 2 hosts: its key is
+    /// Does nothing before `begin`. `identity` is what the viewer proves to version 2 hosts: its key is
     /// `session.trust.own`.
     public init(
         identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers, options: Options = Options()
@@ -94,29 +87,22 @@ public final class ViewerClient: Sendable {
                     handlers)
             }
         }
-        handle.perform { $0.start() }
     }
 
     /// For a viewer whose control connection comes from elsewhere.
-    init(_ handle: LoopHandle<ViewerDriver>) {
-        self.handle = handle
-        handle.perform { $0.start() }
-    }
+    init(_ handle: LoopHandle<ViewerDriver>) { self.handle = handle }
+
+    /// Begins to connect. What was called before takes effect now. Once.
+    public func begin() { handle.perform { $0.start() } }
 
     /// Enters the host's code, as typed by the person.
-    public func enter(_ code: PairingCode) {
-        handle.perform { $0.handle(.code(code)) }
-    }
+    public func enter(_ code: PairingCode) { handle.perform { $0.handle(.code(code)) } }
 
     /// The person gives no code: the person at the host is to be asked.
-    public func askPerson() {
-        handle.perform { $0.handle(.askPerson) }
-    }
+    public func askPerson() { handle.perform { $0.handle(.askPerson) } }
 
     /// Sets the paired hosts and their names. A session with a host that is missing ends.
-    public func setRemembered(_ hosts: [DeviceKey: String]) {
-        handle.perform { $0.handle(.remembered(hosts)) }
-    }
+    public func setRemembered(_ hosts: [DeviceKey: String]) { handle.perform { $0.handle(.remembered(hosts)) } }
 
     /// Discovery has found the host, or `hints` has another address: tries to connect at once.
     ///
@@ -125,30 +111,14 @@ public final class ViewerClient: Sendable {
         handle.perform { $0.hostAppeared(announcedVersion: announcedVersion) }
     }
 
-    /// Tells the host the largest size in pixels in which the picture is shown; nil: any.
-    public func setShownSize(_ size: PixelSize?) {
-        handle.perform { $0.setShownSize(size) }
-    }
-
-    /// Tells the host whether sound is wanted at present; it is at first.
-    public func setSoundWanted(_ isWanted: Bool) {
-        handle.perform { $0.setSoundWanted(isWanted) }
-    }
-
-    /// How much later than otherwise each picture is to be shown, at most 0.5 s, so that the sound is in step.
-    public func setPictureHold(_ hold: Duration) {
-        handle.perform { $0.handle(.pictureHold(hold)) }
-    }
+    /// `Handlers.wishes` has another answer.
+    public func wishesChanged() { handle.perform { $0.wishesChanged() } }
 
     /// Writes to the room.
-    public func write(_ input: LogInput) {
-        handle.perform { $0.handle(.room(input)) }
-    }
+    public func write(_ input: LogInput) { handle.perform { $0.handle(.room(input)) } }
 
     /// A delivered frame could not be decoded, or was dropped: goes on with the next keyframe.
-    public func decoderFailed() {
-        handle.perform { $0.handle(.decoderFailed) }
-    }
+    public func decoderFailed() { handle.perform { $0.handle(.decoderFailed) } }
 
     /// The totals now, or at the end once the client is shut down. Waits for the event loop.
     public var statistics: ViewerStatistics { handle.statistics }

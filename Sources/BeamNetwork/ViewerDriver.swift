@@ -12,10 +12,9 @@ final class ViewerDriver {
     private let handlers: ViewerClient.Handlers
     private let timer: DeadlineTimer
     private var session: ViewerSession
+    /// Nothing is carried out before `start`.
+    private var hasBegun = false
     private var isPumping = false
-    /// The size in which the picture is shown; nil: any.
-    private var shownSize: PixelSize?
-    private var wantsSound = true
 
     /// Set in `init`: its events need the driver.
     private var path: (any ControlPath)?
@@ -73,28 +72,17 @@ final class ViewerDriver {
 
     var statistics: ViewerStatistics { session.statistics }
 
-    func start() { pump() }
+    func start() {
+        hasBegun = true
+        wishesChanged()
+    }
 
     func handle(_ input: ViewerSession.Input) {
         session.handle(input, now: .now)
         pump()
     }
 
-    func setShownSize(_ size: PixelSize?) {
-        shownSize = size
-        shownSizeChanged()
-    }
-
-    /// The path may ask for another size than the one that is shown.
-    func shownSizeChanged() { handle(.shownSize(path?.shownSize(shownSize))) }
-
-    func setSoundWanted(_ isWanted: Bool) {
-        wantsSound = isWanted
-        soundWantedChanged()
-    }
-
-    /// The path may need sound that isn't played here.
-    func soundWantedChanged() { handle(.soundWanted(path?.wantsSound(wantsSound) ?? wantsSound)) }
+    func wishesChanged() { handle(.wishes(handlers.wishes())) }
 
     /// Discovery has found the host, or it may be at another address.
     func hostAppeared(announcedVersion: Int?) {
@@ -230,7 +218,7 @@ final class ViewerDriver {
 
     /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {
-        guard !isPumping else { return }
+        guard hasBegun, !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
         while true {

@@ -24,6 +24,11 @@ struct Deadlines<Purpose: Hashable & Sendable>: Sendable {
         if time == next { findNext() }
     }
 
+    /// Nil: there is none.
+    mutating func arm(_ purpose: Purpose, at time: MediaTime?) {
+        if let time { set(purpose, at: time) } else { cancel(purpose) }
+    }
+
     mutating func cancelAll() {
         entries.removeAll()
         next = .distantFuture

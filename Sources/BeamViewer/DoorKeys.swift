@@ -26,6 +26,7 @@ public enum DoorKeys {
                         if case .mistrusted(.otherKey(let other)) = event { answers.note(other.key, at: door) }
                     }, onFrame: { _ in }, locate: { [door] }), options: ViewerClient.Options(loop: loop))
         }
+        for client in clients { client.begin() }
         answers.wait(for: doors.count, within: time)
         for client in clients { client.shutdown() }
         loop.shutdown()

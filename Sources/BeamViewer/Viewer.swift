@@ -62,7 +62,7 @@ public final class Viewer: Sendable {
         let status =
             options.member.map { ViewerStatus(connectingTo: PeerText.name($0.name)) }
             ?? Self.firstStatus(options)
-        let shared = ViewerState(status)
+        let shared = ViewerState(status, wishes: ViewerWishes(bounds: options.bounds.largest))
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<ReceivedFrame>(
             capacity: Self.queueCapacity, weighing: { $0.unit.bytes.count }, atMost: Self.queueBytes)
@@ -204,8 +204,8 @@ public final class Viewer: Sendable {
             let player = try SoundPlayer(
                 output: options.sound.output, mode: options.sound.sync, pictureBuffer: options.buffer ?? .zero,
                 handlers: SoundPlayer.Handlers(
-                    onHold: { shared.setPictureHold($0) },
-                    onAudible: { isAudible in shared.setSoundWanted(isAudible || isKept) },
+                    onHold: { hold in shared.wish { $0.pictureHold = hold } },
+                    onAudible: { isAudible in shared.wish { $0.sound = isAudible || isKept } },
                     onState: { onNotice(.sound($0)) }))
             // A wall's or a room's window says which one is heard.
             player.setAudible(isAlone)
@@ -228,7 +228,6 @@ public final class Viewer: Sendable {
         let identity = self.identity
         let trust = options.trust
         let buffer = options.buffer
-        let bounds = options.bounds.largest
         let isAtRoomDoor = options.isAtRoomDoor
         let words = self.words
         let hasWindow = options.window != nil
@@ -240,7 +239,7 @@ public final class Viewer: Sendable {
         let loop = self.loop
         let wasPlain = trust.allowsUnencrypted && sought.map { $0.keeper.isPlain($0.finder.choice) } ?? false
         shared.setAnnouncer { onNotice(.status($0)) }
-        let handlers = ViewerClient.Handlers(
+        var handlers = ViewerClient.Handlers(
             onEvent: { event in
                 if case .room(let event) = event {
                     words.handle(event)
@@ -284,26 +283,26 @@ public final class Viewer: Sendable {
                 // The decoder doesn't keep up, and queued frames are old: continue with a keyframe.
                 queue.flush()
                 shared.tellClient { $0.decoderFailed() }
-            },
-            onSound: { packet in
-                sound?.put(packet)
-                soundFiles?.put(packet)
-            },
-            locate: { sought?.finder.endpoints() ?? [] }, hints: { sought?.finder.hints() ?? [] },
-            onReached: { host, endpoint in
-                // What this machine plays would be shared and played again, without end.
-                let isThisMachine = host == identity.deviceKey || LocalAddresses.isOwn(endpoint.host)
-                if isThisMachine, !insists, sound?.silence() == true { onNotice(.soundIsOwn) }
-                guard let sought else { return }
-                sought.keeper.note(sought.finder.reached(endpoint), at: endpoint, of: host) { onNotice(.warning($0)) }
-            },
-            onOtherHost: { sought?.finder.foundOther(at: $0) })
+            }, locate: { sought?.finder.endpoints() ?? [] })
+        handlers.onSound = { packet in
+            sound?.put(packet)
+            soundFiles?.put(packet)
+        }
+        handlers.wishes = { shared.read { $0.wishes } }
+        handlers.hints = { sought?.finder.hints() ?? [] }
+        handlers.onReached = { host, endpoint in
+            // What this machine plays would be shared and played again, without end.
+            let isThisMachine = host == identity.deviceKey || LocalAddresses.isOwn(endpoint.host)
+            if isThisMachine, !insists, sound?.silence() == true { onNotice(.soundIsOwn) }
+            guard let sought else { return }
+            sought.keeper.note(sought.finder.reached(endpoint), at: endpoint, of: host) { onNotice(.warning($0)) }
+        }
+        handlers.onOtherHost = { sought?.finder.foundOther(at: $0) }
         if let member = options.member {
-            shared.setClientMaker {
+            shared.setClientMaker { [handlers] in
                 let trust = ViewerTrust(own: identity.deviceKey, name: trust.deviceName, instance: 0)
                 var session = ViewerSession.Configuration(trust: trust, buffer: buffer)
                 session.takesSound = takesSound
-                session.bounds = bounds
                 return ViewerClient(
                     in: member.room, watching: member.device, called: member.name, session: session,
                     handlers: handlers)
@@ -312,7 +311,7 @@ public final class Viewer: Sendable {
         }
         guard let sought else { return }
         let (finder, keeper) = (sought.finder, sought.keeper)
-        shared.setClientMaker {
+        shared.setClientMaker { [handlers] in
             // The host is chosen by now.
             var trust = trust
             let wish = shared.read { $0.wish }
@@ -328,8 +327,8 @@ public final class Viewer: Sendable {
                 // A room's door isn't a host: nothing of a host's log is taken there, or signed for it.
                 room: isAtRoomDoor ? nil : LogOptions(signing: identity.roomSigning, name: trust.deviceName))
             configuration.takesSound = takesSound
-            configuration.bounds = bounds
             configuration.asksPerson = wish == .person
+            if let hosts = shared.read({ $0.remembered }) { configuration.trust.known = hosts }
             return ViewerClient(
                 identity: identity, session: configuration, handlers: handlers,
                 options: ViewerClient.Options(loop: loop))
@@ -387,7 +386,7 @@ public final class Viewer: Sendable {
 
     /// Tells the host that the picture is shown in at most this size, in pixels: it may send a smaller one. Nil: as large
     /// as there is.
-    func setShownSize(_ size: PixelSize?) { shared.setShownSize(size) }
+    func setShownSize(_ size: PixelSize?) { shared.wish { $0.shownSize = size } }
 
     /// The person gives no code: the person at the host is to be asked.
     public func askPerson() {

@@ -21,20 +21,21 @@ final class ViewerState: Sendable {
         /// The window's loop has to return.
         fileprivate(set) var isWindowEnded = false
         fileprivate var hasSize = false
-        /// The largest size in which the picture is shown; nil: any.
-        fileprivate var shownSize: PixelSize?
-        fileprivate var soundWanted = true
-        fileprivate var pictureHold = Duration.zero
+        /// The only place where they are kept: the client asks for them.
+        fileprivate(set) var wishes: ViewerWishes
         fileprivate var client = ClientState.absent(make: nil, isReachable: false)
         /// Makes the first client and those after it.
         fileprivate var makeClient: ClientMaker?
         /// The number of the client that is made, so that one that was given up meanwhile isn't taken.
         fileprivate var clientNumber = 0
         /// The store's hosts after a change since the viewer started; nil: no change.
-        fileprivate var remembered: [DeviceKey: String]?
+        fileprivate(set) var remembered: [DeviceKey: String]?
         /// Written before there was a client.
         fileprivate var unwritten = UnwrittenWords()
         fileprivate var wakeWindow: (@Sendable (News) -> Void)?
+
+        /// Nil before the client is made and after `stop`.
+        fileprivate var madeClient: ViewerClient? { if case .made(let client) = client { client } else { nil } }
     }
 
     /// Why the window is woken.
@@ -68,7 +69,9 @@ final class ViewerState: Sendable {
     private let content: Mutex<Content>
     private let announcements = Mutex(Announcements())
 
-    init(_ status: ViewerStatus) { content = Mutex(Content(status: status)) }
+    init(_ status: ViewerStatus, wishes: ViewerWishes = ViewerWishes()) {
+        content = Mutex(Content(status: status, wishes: wishes))
+    }
 
     func read<Result: Sendable>(_ body: (Content) -> Result) -> Result { content.withLock { body($0) } }
 
@@ -134,13 +137,7 @@ final class ViewerState: Sendable {
 
     // MARK: The client
 
-    /// Nil before the client is made and after `stop`.
-    var client: ViewerClient? {
-        read { content in
-            guard case .made(let client) = content.client else { return nil }
-            return client
-        }
-    }
+    var client: ViewerClient? { read { $0.madeClient } }
 
     /// Runs `action` on the client: now, or once it is made if that is in progress. Otherwise `action` is dropped.
     func tellClient(_ action: @escaping @Sendable (ViewerClient) -> Void) {
@@ -169,31 +166,21 @@ final class ViewerState: Sendable {
         return isTaken
     }
 
-    /// The store's hosts have changed. A client that is made later gets them, too. Called by one thread at a time.
+    /// The store's hosts have changed. A client that is made later begins with them. Called by one thread at a time.
     func setRemembered(_ hosts: [DeviceKey: String]) {
         change { $0.remembered = hosts }
         tellClient { $0.setRemembered(hosts) }
     }
 
-    /// Sets the size in which the picture is shown. A client that is made later gets it, too.
-    func setShownSize(_ size: PixelSize?) {
-        change { $0.shownSize = size }
-        tellClient { $0.setShownSize(size) }
+    func wish(_ body: (inout ViewerWishes) -> Void) {
+        let client = change { content -> ViewerClient? in
+            body(&content.wishes)
+            return content.madeClient
+        }
+        client?.wishesChanged()
     }
 
-    /// Sets whether the host is to send sound. A client that is made later gets it, too.
-    func setSoundWanted(_ isWanted: Bool) {
-        change { $0.soundWanted = isWanted }
-        tellClient { $0.setSoundWanted(isWanted) }
-    }
-
-    /// Sets how long pictures are held for the sound. A client that is made later gets it, too.
-    func setPictureHold(_ hold: Duration) {
-        change { $0.pictureHold = hold }
-        tellClient { $0.setPictureHold(hold) }
-    }
-
-    /// Sets how to make the client. It is made as soon as the host is reachable.
+    /// Sets how to make the client. It is made as soon as the host is reachable, and then it begins.
     func setClientMaker(_ make: @escaping @Sendable () -> ViewerClient) {
         let isReachable = change { content in
             guard case .absent(_, let isReachable) = content.client else { return false }
@@ -248,13 +235,8 @@ final class ViewerState: Sendable {
     }
 
     /// Runs the actions that were requested while `client` was made, then makes it visible: in this order, so that no
-    /// later action runs before an earlier one.
+    /// later action runs before an earlier one; then it begins.
     private func publish(_ client: ViewerClient, _ number: Int) {
-        if let hosts = read({ $0.remembered }) { client.setRemembered(hosts) }
-        if let size = read({ $0.shownSize }) { client.setShownSize(size) }
-        let (soundWanted, hold) = read { ($0.soundWanted, $0.pictureHold) }
-        if !soundWanted { client.setSoundWanted(false) }
-        if hold > .zero { client.setPictureHold(hold) }
         while true {
             let publication = change { content -> Publication in
                 guard case .making(let waiting) = content.client, content.clientNumber == number else {
@@ -267,7 +249,7 @@ final class ViewerState: Sendable {
             }
             switch publication {
             case .wait(let actions): for action in actions { action(client) }
-            case .done: return
+            case .done: return client.begin()
             // The viewer was stopped meanwhile, or this client given up.
             case .stopped: return client.shutdown()
             }
@@ -283,8 +265,7 @@ final class ViewerState: Sendable {
             content.lastStatistics = statistics ?? content.lastStatistics
             guard let make = content.makeClient else { return nil }
             defer { content.client = .absent(make: make, isReachable: false) }
-            guard case .made(let client) = content.client else { return nil }
-            return client
+            return content.madeClient
         }
     }
 
@@ -300,8 +281,7 @@ final class ViewerState: Sendable {
         return change { content in
             content.lastStatistics = statistics ?? content.lastStatistics
             defer { content.client = .stopped }
-            guard case .made(let client) = content.client else { return nil }
-            return client
+            return content.madeClient
         }
     }
 }

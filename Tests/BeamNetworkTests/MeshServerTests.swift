@@ -93,6 +93,7 @@ private final class TestMember: Sendable {
                 trust: ViewerTrust(own: key, name: name, instance: 1)),
             handlers: ViewerClient.Handlers(
                 onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: { [] }))
+        client.begin()
         return (client, frames, events)
     }
 }

@@ -110,6 +110,11 @@ final class TestViewer: Sendable {
         let events = self.events
         let frames = self.frames
         let own = try identity ?? LocalIdentity()
+        var handlers = ViewerClient.Handlers(
+            onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: locate)
+        handlers.hints = hints
+        handlers.onReached = { reached.append(Reached(host: $0, endpoint: $1)) }
+        handlers.onOtherHost = { others.append($0) }
         client = ViewerClient(
             identity: own,
             session: ViewerSession.Configuration(
@@ -117,10 +122,8 @@ final class TestViewer: Sendable {
                     own: own.deviceKey, name: name, instance: 1, known: known, required: required),
                 code: code.flatMap(PairingCode.init), allowsUnencrypted: identity == nil,
                 announcedVersion: identity == nil ? 1 : 2),
-            handlers: ViewerClient.Handlers(
-                onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: locate, hints: hints,
-                onReached: { reached.append(Reached(host: $0, endpoint: $1)) }, onOtherHost: { others.append($0) }),
-            options: options)
+            handlers: handlers, options: options)
+        client.begin()
     }
 }
 

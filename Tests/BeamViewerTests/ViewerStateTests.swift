@@ -1,4 +1,5 @@
 import BeamIdentity
+import BeamMedia
 import BeamNetwork
 import BeamProtocol
 import Foundation
@@ -12,19 +13,24 @@ struct ViewerStateTests {
     private let state = ViewerState(ViewerStatus(connectingTo: "desk"))
 
     /// A real client that never finds a host. Calls `onLocate` on its event loop.
-    private static func makeClient(onLocate: @escaping @Sendable () -> Void = {}) throws -> ViewerClient {
+    private static func makeClient(
+        wishes: @escaping @Sendable () -> ViewerWishes = { ViewerWishes() },
+        onLocate: @escaping @Sendable () -> Void = {}
+    ) throws -> ViewerClient {
         let identity = try LocalIdentity()
+        var handlers = ViewerClient.Handlers(
+            onEvent: { _ in }, onFrame: { _ in },
+            locate: {
+                onLocate()
+                return []
+            })
+        handlers.wishes = wishes
         return ViewerClient(
             identity: identity,
             session: ViewerSession.Configuration(
                 trust: ViewerTrust(own: identity.deviceKey, name: "viewer", instance: 1), code: nil,
                 allowsUnencrypted: false, announcedVersion: 2),
-            handlers: ViewerClient.Handlers(
-                onEvent: { _ in }, onFrame: { _ in },
-                locate: {
-                    onLocate()
-                    return []
-                }))
+            handlers: handlers)
     }
 
     /// Waits for `semaphore`, at most 60 s.
@@ -105,9 +111,49 @@ struct ViewerStateTests {
         #expect(order.withLock { $0.count } == 4)
     }
 
+    /// Nothing has to be told to a new client: it asks for what is wished when it begins.
+    @Test func theClientAsksForTheWishesOfTheMoment() throws {
+        let asked = Mutex<[ViewerWishes]>([])
+        let state = state
+        state.wish { $0.pictureHold = .milliseconds(5) }
+        let client = try Self.makeClient(wishes: {
+            let wishes = state.read { $0.wishes }
+            asked.withLock { $0.append(wishes) }
+            return wishes
+        })
+        state.setClientMaker {
+            state.wish { $0.sound = false }
+            return client
+        }
+        state.hostAppeared()
+        // Waits for the client's event loop.
+        _ = client.statistics
+        state.wish { $0.shownSize = PixelSize(width: 320, height: 180) }
+        _ = client.statistics
+        let first = ViewerWishes(sound: false, pictureHold: .milliseconds(5))
+        var second = first
+        second.shownSize = PixelSize(width: 320, height: 180)
+        #expect(asked.withLock { $0 } == [first, second])
+        state.stop()?.shutdown()
+    }
+
+    /// A client does nothing before it begins.
+    @Test func aClientThatHasNotBegunLooksForNoHost() throws {
+        let looks = Mutex(0)
+        let client = try Self.makeClient(onLocate: { looks.withLock { $0 += 1 } })
+        client.wishesChanged()
+        client.decoderFailed()
+        _ = client.statistics
+        #expect(looks.withLock { $0 } == 0)
+        client.begin()
+        _ = client.statistics
+        #expect(looks.withLock { $0 } == 1)
+        client.shutdown()
+    }
+
     @Test func aClientMadeAfterTheStopIsShutDown() throws {
         let looks = Mutex(0)
-        let client = try Self.makeClient { looks.withLock { $0 += 1 } }
+        let client = try Self.makeClient(onLocate: { looks.withLock { $0 += 1 } })
         let state = state
         state.setClientMaker {
             #expect(state.stop() == nil)

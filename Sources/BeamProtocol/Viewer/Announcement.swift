@@ -31,9 +31,9 @@ struct Announcement<Value: Hashable & Sendable>: Sendable {
         return passOn(value, now: now)
     }
 
-    /// A new session: its first value counts as a change. The pause goes on.
-    mutating func forget() {
-        lastPassedOn = nil
+    /// A new session: its first value counts as a change unless it is `value`. The pause goes on.
+    mutating func forget(as value: Value? = nil) {
+        lastPassedOn = value
         waiting = nil
     }
 

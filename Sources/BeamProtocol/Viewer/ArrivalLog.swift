@@ -44,6 +44,9 @@ struct ArrivalLog: Sendable {
     /// The newest frames that each report repeats after losses.
     private static let repeatedFrames = 2
 
+    /// From this share of losses on, they are the cause of a stall: a picture is hardly delayed by less.
+    private static let lossOfStall = 0.2
+
     private var entries: [Entry] = []
     private var expected: UInt32 = 0
     private var missed: UInt32 = 0
@@ -118,11 +121,12 @@ struct ArrivalLog: Sendable {
         self.markedAt = now
     }
 
-    /// The share of parts that were missed within the last second or two; nil if none was expected.
-    var recentLoss: Double? {
+    /// Why the picture stands still although something arrives, by what was missed within the last second or two. If
+    /// nothing was expected, frames are known of which nothing at all has arrived.
+    var stallCause: StallCause {
         let expected = Int(Int32(bitPattern: expected &- marks[1].expected))
         let missed = Int(Int32(bitPattern: missed &- marks[1].missed))
-        return expected > 0 ? min(1, Double(max(0, missed)) / Double(expected)) : nil
+        return expected <= 0 || Double(missed) / Double(expected) >= Self.lossOfStall ? .loss : .tooSlow
     }
 
     /// The report, if one is due.

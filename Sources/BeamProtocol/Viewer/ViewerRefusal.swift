@@ -124,3 +124,29 @@ public struct CodeQuestion: Sendable, Equatable {
         self.mayAsk = mayAsk
     }
 }
+
+extension ViewerRefusal {
+    /// What a host's refusal means; `says` are its words.
+    init(_ refusal: SecureMessage.Refusal, says: String) {
+        self =
+            switch refusal {
+            case .declined: .declined
+            case .notTrusted: .notTrusted(says: says)
+            case .usedCode: .usedCode
+            case .forgotten: .forgotten(says: says)
+            case .sentAway: .sentAway(says: says)
+            case .other, .wrongCode, .replacedCode, .busy, .unanswered, .otherVersion: .other(says: says)
+            }
+    }
+
+    /// The code is needed and there is no person to ask.
+    init(_ problem: CodeQuestion.Problem?) {
+        self =
+            switch problem {
+            case .wrong: .wrongCode
+            case .replaced: .replacedCode
+            case .unchecked: .uncheckedCode
+            case .unanswered, .other, nil: .codeNeeded
+            }
+    }
+}

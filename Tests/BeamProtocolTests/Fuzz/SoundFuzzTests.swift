@@ -50,12 +50,12 @@ struct SoundFuzzTests {
             let datagram = try sealer.seal(.sound, bytes)
             datagram.withUnsafeBytes { session.handleDatagram($0, now: now) }
             try drain(&session, now: now)
-            #expect(session.soundReceiver.missingCount <= 128)
+            #expect(session.receiver.sound.missingCount <= 128)
             now = now + .microseconds(Int64.random(in: 0...20_000, using: &random))
             try drain(&session, now: now)
         }
         // The picture is still watched, and honest sound is taken again.
-        #expect(session.isSealed)
+        #expect(session.receiver.keys != nil)
         let before = session.statistics.sound.packets
         for count in 0..<50 {
             var bytes: [UInt8] = []
@@ -84,7 +84,7 @@ struct SoundFuzzTests {
         var random = SeededGenerator(seed: seed)
         let viewer = simulation.viewer
         let port = try #require(viewer.localPort)
-        let sealer = try #require(viewer.session.membership?.sealing?.hellos)
+        let sealer = try #require(viewer.session.receiver.keys?.own.sealer)
         let begin = try #require(simulation.host?.statistics.soundRetransmissions)
         let (start, address) = (simulation.now, NetworkAddress(ip: viewer.address, port: port))
         for _ in 0..<2_000 {

@@ -59,6 +59,10 @@ private struct ViewerFuzzRun {
 
     /// Connects the viewer, and admits it.
     private mutating func admit() {
+        // One connection at a time.
+        session.handle(.controlClosed(reason: "gone"), now: now)
+        session.handle(.hostAppeared, now: now)
+        drain()
         session.handle(.controlSecured(.host), now: now)
         drain()
         say(welcome(isTrusted: true, methods: [.code, .compare]))
@@ -291,14 +295,15 @@ private struct ViewerFuzzRun {
 
     private mutating func check() {
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
-        let reassembler = session.reassembler
+        let reassembler = session.receiver.reassembler
         let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: 1) }
         bound(fault == nil, fault ?? "")
         bound(reassembler.framesInFlight <= 64, "too many frames are put together")
         bound(reassembler.bytesHeld <= 64 << 20, "\(reassembler.bytesHeld) bytes are held")
         bound(reassembler.requests.entries.count <= PartRequests.mostEntries, "too many frames are asked for")
-        bound(session.playout.waitingFrames <= 241 && session.playout.waitingBytes <= 24 << 20, "too many frames wait")
-        bound(session.membership?.sealing?.media.numbers.count ?? 0 <= MediaKeyRing.limit, "too many keys are held")
+        let playout = session.receiver.playout
+        bound(playout.waitingFrames <= 241 && playout.waitingBytes <= 24 << 20, "too many frames wait")
+        bound(session.receiver.keys?.media.numbers.count ?? 0 <= MediaKeyRing.limit, "too many keys are held")
         bound(session.statistics.buffer <= .seconds(2), "frames wait for \(session.statistics.buffer)")
     }
 }

@@ -263,7 +263,7 @@ struct SharedCodeTests {
     @Test func aFalseHostGetsTwoGuessesAtMost() throws {
         var random = SeededGenerator(seed: 1)
         var pairing = SecurePairing(
-            own: .viewer, name: "viewer", host: .host, isKnown: false, code: Self.first, wantsCode: true)
+            own: .viewer, name: "viewer", host: .host, isKnown: false, choice: .code(Self.first))
         let nonce = [UInt8](repeating: 7, count: PairingContext.nonceLength)
         let welcome = SecureMessage.Welcome(isTrusted: false, methods: .code, nonce: nonce, name: "BeamRoom")
         guard case .send(.codeShare(let share)) = pairing.handle(.welcome(welcome), random: &random) else {

@@ -18,7 +18,7 @@ struct HostileNumbersTests {
     /// Sends feedback sealed with the viewer's own key in the viewer's name.
     private func say(_ feedback: [UInt8], in simulation: inout Simulation) throws {
         let viewer = simulation.viewers[0]
-        let sealer = try #require(viewer.session.membership?.sealing?.hellos)
+        let sealer = try #require(viewer.session.receiver.keys?.own.sealer)
         let address = NetworkAddress(ip: viewer.address, port: try #require(viewer.localPort))
         simulation.datagram(try sealer.seal(.feedback, feedback), from: address)
         simulation.drive(for: .milliseconds(1))

@@ -72,11 +72,11 @@ struct PictureBoundsTests {
         #expect(simulation.viewers[0].frames.last?.layer == 1 && eighths(simulation) == 4)
         #expect(told(simulation, 0) == [Self.wide])
         // A path that is fast doesn't bring it back, and nor does a window that is large.
-        simulation.handleAtViewer(0, .shownSize(Self.wide))
+        simulation.wish(0) { $0.shownSize = Self.wide }
         simulation.drive(for: .seconds(4))
         #expect(simulation.viewers[0].frames.last?.layer == 1 && eighths(simulation) == 4)
         // It may be smaller yet.
-        simulation.handleAtViewer(0, .shownSize(PixelSize(width: 640, height: 180)))
+        simulation.wish(0) { $0.shownSize = PixelSize(width: 640, height: 180) }
         simulation.drive(for: .seconds(2))
         #expect(eighths(simulation) == 1)
         // A new connection is told again; the person at the host isn't.
@@ -85,7 +85,7 @@ struct PictureBoundsTests {
         simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         simulation.handleAtHost(.pictureSize(PixelSize(width: 1920, height: 1080)))
-        simulation.handleAtViewer(0, .shownSize(nil))
+        simulation.wish(0) { $0.shownSize = nil }
         simulation.drive(for: .seconds(2))
         #expect(simulation.viewers[0].frames.last?.layer == 0)
         #expect(told(simulation, 0) == [Self.wide, nil])

@@ -44,11 +44,11 @@ struct ShownSizeTests {
     @Test(arguments: 1...3) func aSmallViewerGetsASmallPictureAndTheFullOneWhenItIsLarge(seed: Int) {
         var simulation = simulation(2, seed: seed)
         simulation.drive(for: .seconds(1))
-        simulation.handleAtViewer(1, .shownSize(Self.tile))
+        simulation.wish(1) { $0.shownSize = Self.tile }
         simulation.drive(for: .seconds(1))
         #expect(simulation.viewers[1].frames.last?.layer == 1)
         #expect(eighths(simulation) == 3)
-        simulation.handleAtViewer(1, .shownSize(Self.picture))
+        simulation.wish(1) { $0.shownSize = Self.picture }
         simulation.drive(for: .seconds(1))
         #expect(simulation.viewers[1].frames.last?.layer == 0)
         #expect(!isWatched(simulation, 1))
@@ -62,7 +62,7 @@ struct ShownSizeTests {
 
     @Test func theFullLayerIsNotEncodedForNobody() {
         var simulation = simulation(1)
-        simulation.handleAtViewer(0, .shownSize(Self.tile))
+        simulation.wish(0) { $0.shownSize = Self.tile }
         simulation.drive(for: .seconds(2))
         #expect(isWatched(simulation, 1) && !isWatched(simulation, 0))
         #expect(eighths(simulation) == 3)
@@ -71,7 +71,7 @@ struct ShownSizeTests {
 
     @Test func theSizeIsToldAgainToAHostThatWasRestarted() {
         var simulation = simulation(1)
-        simulation.handleAtViewer(0, .shownSize(Self.tile))
+        simulation.wish(0) { $0.shownSize = Self.tile }
         simulation.drive(for: .seconds(1))
         simulation.cutControl()
         simulation.drive(for: .milliseconds(100))
@@ -85,7 +85,7 @@ struct ShownSizeTests {
         var simulation = simulation(4)
         simulation.drive(for: .seconds(1))
         for (index, width) in [160, 320, 640].enumerated() {
-            simulation.handleAtViewer(index, .shownSize(PixelSize(width: width, height: width)))
+            simulation.wish(index) { $0.shownSize = PixelSize(width: width, height: width) }
             simulation.drive(for: .seconds(1))
         }
         #expect(eighths(simulation) == 4)
@@ -103,7 +103,7 @@ struct ShownSizeTests {
             LinkConditions(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000))
         simulation.drive(for: .seconds(8))
         #expect(simulation.viewers[slow].frames.last?.layer == 1)
-        simulation.handleAtViewer(1, .shownSize(PixelSize(width: 100, height: 100)))
+        simulation.wish(1) { $0.shownSize = PixelSize(width: 100, height: 100) }
         simulation.drive(for: .seconds(2))
         #expect(simulation.viewers[1].frames.last?.layer == 1)
         #expect(eighths(simulation) == StreamDemand.wholeSize)
@@ -113,14 +113,14 @@ struct ShownSizeTests {
     @Test(arguments: 1...3) func aLiarCostsOthersNothing(seed: Int) {
         var simulation = simulation(3, seed: seed)
         simulation.drive(for: .seconds(1))
-        simulation.handleAtViewer(1, .shownSize(Self.tile))
+        simulation.wish(1) { $0.shownSize = Self.tile }
         simulation.drive(for: .seconds(1))
         let before = simulation.host?.statistics.keyframes ?? 0
         let begin = simulation.now
         // Below the limit of messages, for 20 s.
         for step in 0..<1500 {
             let size = [PixelSize(width: 8, height: 8), Self.picture, nil, Self.tile][step % 4]
-            simulation.handleAtViewer(2, .shownSize(size))
+            simulation.wish(2) { $0.shownSize = size }
             simulation.drive(for: .milliseconds(13))
         }
         let made = (simulation.host?.statistics.keyframes ?? 0) - before
@@ -150,7 +150,7 @@ struct ShownSizeTests {
         simulation.source.isStill = true
         simulation.drive(for: .seconds(1))
         for size in [PixelSize(width: 320, height: 180), Self.tile, Self.picture] {
-            simulation.handleAtViewer(0, .shownSize(size))
+            simulation.wish(0) { $0.shownSize = size }
             simulation.drive(for: .milliseconds(milliseconds))
         }
         simulation.drive(for: .seconds(2))
@@ -159,28 +159,53 @@ struct ShownSizeTests {
     }
 
     /// A host that knows nothing of sizes isn't told.
-    @Test func aHostWithoutTheFeatureIsNotTold() throws {
-        var session = ViewerSession(configuration: .secure(knows: true), random: SeededGenerator(seed: 1))
-        session.handle(.shownSize(Self.tile), now: .at(1))
-        session.dialog = .version2
-        session.handle(.shownSize(Self.picture), now: .at(1))
-        var sent: [SecureMessage] = []
-        func drain() throws {
-            while true {
-                switch session.pollOutput(now: .at(1)) {
-                case .wait: return
-                case .sendControl(let bytes): sent.append(try SecureMessage(bytes))
-                default: break
-                }
-            }
+    @Test func aHostWithoutTheFeatureIsNotTold() {
+        let told: [SecureMessage] = [
+            .shownSize(width: 1280, height: 720), .shownSize(width: 480, height: 300), .shownSize(width: 0, height: 0),
+        ]
+        for features in [[], .shownSize] as [SecureMessage.Welcome.Features] {
+            var viewer = ViewerBench(.secure(knows: true))
+            viewer.handle(.controlSecured(.host))
+            viewer.handle(.wishes(ViewerWishes(shownSize: Self.tile)))
+            viewer.handle(.wishes(ViewerWishes(shownSize: Self.picture)))
+            #expect(viewer.takeSizes().isEmpty, "it isn't known yet whether the host wants to know")
+            viewer.admit(features)
+            for size in [Self.tile, Self.tile, nil] { viewer.handle(.wishes(ViewerWishes(shownSize: size))) }
+            #expect(viewer.takeSizes() == (features.isEmpty ? [] : told))
         }
-        try drain()
-        #expect(sent.isEmpty)
-        session.takesShownSize = true
-        session.handle(.shownSize(Self.tile), now: .at(1))
-        session.handle(.shownSize(Self.tile), now: .at(1))
-        session.handle(.shownSize(nil), now: .at(1))
-        try drain()
-        #expect(sent == [.shownSize(width: 480, height: 300), .shownSize(width: 0, height: 0)])
+    }
+
+    /// A relay asks for all of the picture, whatever is shown here.
+    @Test func aRelayAsksForTheFullSize() {
+        var viewer = ViewerBench(.secure(knows: true))
+        viewer.handle(.wishes(ViewerWishes(shownSize: Self.tile)))
+        viewer.handle(.controlSecured(.host))
+        viewer.admit(.shownSize)
+        #expect(viewer.takeSizes() == [.shownSize(width: 480, height: 300)])
+        viewer.handle(.relayed(true))
+        #expect(viewer.takeSizes() == [.shownSize(width: 0, height: 0)])
+        viewer.handle(.wishes(ViewerWishes(shownSize: Self.picture)))
+        #expect(viewer.takeSizes().isEmpty)
+        viewer.handle(.relayed(false))
+        #expect(viewer.takeSizes() == [.shownSize(width: 1280, height: 720)])
+    }
+}
+
+extension ViewerBench {
+    /// The sizes that the host was told of.
+    fileprivate mutating func takeSizes() -> [SecureMessage] {
+        takeMessages().filter { if case .shownSize = $0 { true } else { false } }
+    }
+
+    fileprivate mutating func admit(_ features: SecureMessage.Welcome.Features) {
+        say(
+            .welcome(
+                SecureMessage.Welcome(
+                    features: features, isTrusted: true, methods: [], nonce: [UInt8](repeating: 1, count: 32),
+                    name: "host")),
+            .session(
+                SecureMessage.Session(
+                    id: [UInt8](repeating: 2, count: 16), mediaPort: 7, isBroadcasting: true, viewerKey: .made(2),
+                    mediaKey: .made(1))))
     }
 }

@@ -163,6 +163,11 @@ struct Simulation {
         pumpViewer(index)
     }
 
+    mutating func wish(_ index: Int, _ body: (inout ViewerWishes) -> Void) {
+        body(&viewers[index].wishes)
+        handleAtViewer(index, .wishes(viewers[index].wishes))
+    }
+
     mutating func cutControl() {
         isControlCut = true
         breakConnections()

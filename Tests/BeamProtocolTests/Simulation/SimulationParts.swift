@@ -15,6 +15,7 @@ extension Simulation {
         /// Its datagrams' source address; the viewer doesn't know it.
         var address: IPAddress
         var session: ViewerSession
+        var wishes = ViewerWishes()
         var deadline = MediaTime.zero
         /// Events of earlier connections and sockets are ignored.
         var connection: ConnectionID?
@@ -90,8 +91,8 @@ extension Simulation {
         var configuration = ViewerSession.Configuration.secure(
             knows: true, device: .made(UInt8(index + 1)), instance: UInt64(index + 1))
         configuration.decodesFullChroma = decodesFullChroma
-        configuration.bounds = bounds
         addViewer(from: .v4(0x0A00_0100 + UInt32(index)), configuration: configuration)
+        wish(index) { $0.bounds = bounds }
         setConditions(index, conditions, back: back)
         return index
     }
@@ -124,7 +125,7 @@ extension Simulation {
     /// Sends feedback sealed with the liar's key, and also a hello if `hello`.
     mutating func liarSays(_ feedback: Feedback?, hello: Bool) throws {
         let liar = viewers[1]
-        guard let port = liar.localPort, let sealer = liar.session.membership?.sealing?.hellos else { return }
+        guard let port = liar.localPort, let sealer = liar.session.receiver.keys?.own.sealer else { return }
         let address = NetworkAddress(ip: liar.address, port: port)
         if let feedback, !feedback.isEmpty {
             datagram(try sealer.seal(.feedback, feedback.plaintext), from: address)

@@ -129,8 +129,8 @@ struct SoundSimulationTests {
         configuration.takesSound = true
         simulation.addViewer(configuration: configuration)
         simulation.drive(for: .seconds(2))
-        #expect(!simulation.viewer.session.hostHasSound)
-        simulation.handleAtViewer(0, .soundWanted(false))
+        #expect(!simulation.viewer.events.contains { $0.event == .hostHasSound })
+        simulation.wish(0) { $0.sound = false }
         simulation.drive(for: .seconds(1))
         #expect(simulation.viewer.frames.count > 60 && simulation.soundDemand == SoundDemand())
     }
@@ -138,7 +138,7 @@ struct SoundSimulationTests {
     @Test func whoMutesIsSentNoneUntilSoundIsWantedAgain() {
         var simulation = simulation()
         simulation.drive(for: .seconds(2))
-        simulation.handleAtViewer(0, .soundWanted(false))
+        simulation.wish(0) { $0.sound = false }
         simulation.drive(for: .milliseconds(100))
         let count = simulation.viewer.sounds.count
         simulation.drive(for: .seconds(1))
@@ -153,7 +153,7 @@ struct SoundSimulationTests {
         simulation.restoreControl()
         simulation.drive(for: .seconds(4))
         #expect(simulation.viewer.sounds.count - count < 5)
-        simulation.handleAtViewer(0, .soundWanted(true))
+        simulation.wish(0) { $0.sound = true }
         simulation.drive(for: .seconds(1))
         #expect(simulation.viewer.sounds.count > count + 90)
         #expect(simulation.soundDemand == SoundDemand(full: true))

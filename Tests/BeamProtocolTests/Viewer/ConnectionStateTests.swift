@@ -94,10 +94,11 @@ struct ConnectionStateTests {
 
     /// For a minute a restarted host is found at once; later attempts are as rare as at the beginning.
     @Test func aLostHostIsTriedOftenForAMinute() {
-        var control = ViewerControl()
+        var control = AdmissionState(.secure(after: nil), isAwaited: false)
         var now = MediaTime.at(0)
         _ = control.start(now: now)
-        _ = control.connected(isAnswered: true, now: now)
+        let pairing = SecurePairing(own: .viewer, name: "viewer", host: .host, isKnown: true, choice: .any)
+        _ = control.connected(.pairing(pairing), now: now)
         _ = control.accepted(now: now)
         now = .at(20)
         _ = control.closed(reason: "reset", now: now)

@@ -98,8 +98,8 @@ struct FloodTests {
                 bench.datagram(parts[3])
                 bench.advance(by: .milliseconds(3))
                 number &+= leap
-                #expect(bench.session.reassembler.requests.entries.count <= PartRequests.mostEntries)
-                #expect(bench.session.reassembler.framesInFlight <= 64)
+                #expect(bench.session.receiver.reassembler.requests.entries.count <= PartRequests.mostEntries)
+                #expect(bench.session.receiver.reassembler.framesInFlight <= 64)
             }
         }
         // When the numbers are in order again, frames are delivered again.

@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 /// The timing of a viewer's control connection.
-struct ViewerControlTests {
+struct ViewerAdmissionTests {
     @Test func theHandshakeIsSentAndTheReplyIsUsed() {
         var viewer = ViewerBench()
         #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect"])
@@ -259,12 +259,12 @@ struct ViewerControlTests {
 
     /// A host that admits the viewer and says goodbye at once, again and again.
     @Test func aHostThatSaysGoodbyeAtOnceIsRetriedEverMoreRarely() {
-        var control = ViewerControl()
+        var control = AdmissionState(.secure(after: nil), isAwaited: false)
         var now = MediaTime.at(1)
         var pauses: [Double] = []
         _ = control.start(now: now)
         for _ in 0..<10 {
-            _ = control.connected(now: now)
+            _ = control.connected(.lines(LineReading()), now: now)
             let isNews = control.accepted(now: now)
             #expect(isNews)
             _ = control.violated(reason: "bye", now: now)
@@ -275,7 +275,7 @@ struct ViewerControlTests {
             #expect(actions.count == 1)
         }
         #expect(pauses == [0.3, 0.3, 0.3, 1, 2, 4, 4, 4, 4, 4])
-        _ = control.connected(now: now)
+        _ = control.connected(.lines(LineReading()), now: now)
         _ = control.accepted(now: now)
         now = now + .seconds(6)
         _ = control.closed(reason: "gone", now: now)

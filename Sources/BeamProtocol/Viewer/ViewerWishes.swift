@@ -1,0 +1,31 @@
+import BeamMedia
+
+/// What a viewer wishes of its picture and its sound at present.
+public struct ViewerWishes: Sendable, Hashable {
+    /// The largest size in pixels in which the picture is shown, so that the host needn't send a larger one; nil: any.
+    /// A host that can't scale ignores it.
+    public var shownSize: PixelSize?
+    /// Whether sound is wanted. A host sends none otherwise.
+    public var sound: Bool
+    /// How much later each picture is shown, at most 0.5 s, so that the sound is in step.
+    public var pictureHold: Duration
+    /// The largest pictures that are decoded and shown here; nil: the host isn't told. It is told when a connection
+    /// begins.
+    public var bounds: PictureBounds?
+
+    public init(
+        shownSize: PixelSize? = nil, sound: Bool = true, pictureHold: Duration = .zero, bounds: PictureBounds? = nil
+    ) {
+        self.shownSize = shownSize
+        self.sound = sound
+        self.pictureHold = pictureHold
+        self.bounds = bounds
+    }
+
+    /// What is asked of the host: a relay needs the picture in full, and the sound.
+    func asked(isRelay: Bool) -> ViewerWishes {
+        var asked = self
+        if isRelay { (asked.shownSize, asked.sound) = (nil, true) }
+        return asked
+    }
+}
