@@ -6,6 +6,7 @@ import Foundation
 /// `beamroom devices`.
 struct DevicesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "devices",
         abstract: "Lists, renames and removes paired devices, and lists who watches now.",
         subcommands: [List.self, Rename.self, Forget.self], defaultSubcommand: List.self)
 

@@ -7,7 +7,8 @@ import Synchronization
 
 /// `beamroom hosts`.
 struct HostsCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network, and the rooms.")
+    static let configuration = CommandConfiguration(
+        commandName: "hosts", abstract: "Lists the hosts on this network, and the rooms.")
 
     @Option(
         help: ArgumentHelp("How long to search. 0 lists the hosts that answer at once.", valueName: "seconds"))

@@ -8,6 +8,7 @@ import Glibc
 /// `beamroom measure`.
 struct MeasureCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "measure",
         abstract: "Measures latency, picture quality, sound and cost of sharing, and writes a report.",
         discussion: """
             Host and viewer run on this machine, for each size, rate and content. With --host, only the viewer does: run \

@@ -8,7 +8,8 @@ import Glibc
 
 /// `beamroom share`.
 struct ShareCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Shares this machine's screen and sound.")
+    static let configuration = CommandConfiguration(
+        commandName: "share", abstract: "Shares this machine's screen and sound.")
 
     @OptionGroup var capture: CaptureOptions
     @OptionGroup var sound: SoundOptions

@@ -10,6 +10,7 @@ import Glibc
 /// `beamroom watch`.
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "watch",
         abstract: "Watches a shared screen.",
         discussion: """
             Without an argument it searches for hosts. If there is one, it is watched; if there are several, you pick one.

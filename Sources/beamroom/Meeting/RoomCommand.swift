@@ -13,6 +13,7 @@ import Dispatch
 /// `beamroom room`.
 struct RoomCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "room",
         abstract: "Meets others in a room: everybody may share a screen, and sees the others'.",
         discussion: """
             `beamroom room study` makes a room of that name, or enters it if somebody on this network is in it. A newcomer types
