@@ -3,7 +3,10 @@ import BeamMedia
 import CSDL2
 import Glibc
 
-/// The window in which a person watches a host. Main thread only, except `wake()`.
+/// The window in which a person watches one source of pictures or several: a grid of them, or one alone. Main thread only,
+/// except `wake()`.
+///
+/// Until `setSources` is called it has one source without a name, which `show(_:)` gives its pictures.
 ///
 /// Keys and mouse do what `WindowCommand` lists. While a code or a note is typed, letters are text. A keyboard layout
 /// without Latin letters has the keys at their places of a US keyboard. Escape closes what is open, then leaves fullscreen,
@@ -38,8 +41,6 @@ import Glibc
     /// Whether Escape leads back to the list of hosts: for the list of keys.
     public var hasList = false
 
-    /// What is shown, unless that is a grid.
-    var picture: Picture?
     let grid = SourceGrid()
     /// See `WindowOptions.isRoom`.
     let isRoom: Bool
@@ -97,6 +98,8 @@ import Glibc
         title = options.title
         isRoom = options.isRoom
         hintsKeys = options.hintsKeys
+        grid.set([.onlyOne])
+        if !isRoom, let transcript = grid.transcript(of: WindowSource.onlyOne.id) { panels.transcript = transcript }
         panels.isRoom = options.isRoom
         panels.showsStatistics = options.showsStatistics
         panels.showsCaptions = options.showsCaptions
@@ -168,26 +171,6 @@ import Glibc
 
     // MARK: - Drawing
 
-    /// Shows `picture` at once, without waiting for the vertical blank if that doesn't tear, and keeps it until the
-    /// next one. The first picture sets the window's size. Outside its damage, the picture must equal the one before.
-    ///
-    /// At most 8192 × 8192. The planes are read before this returns, and again when the window is redrawn.
-    ///
-    /// - Returns: whether it was drawn. While nobody can see the window it is drawn later, as soon as somebody can.
-    @discardableResult public func show(_ picture: Picture) -> Bool {
-        let old = self.picture
-        self.picture = picture
-        if let old, old.size != picture.size { zoom?.follow(picture.size, from: old.size) }
-        if old?.size != picture.size, grid.sources.count < 2 { placement.fit(to: picture.size, scale: scale) }
-        let isContinued = old?.size == picture.size && old?.format == picture.format && old?.colour == picture.colour
-        let source = grid.selection.focus ?? 0
-        draw(
-            isContinued && !isStale
-                ? .pictures([PictureChange(source: source, damage: picture.damage)]) : .everything)
-        if old == nil { updateWatched() }
-        return canDraw
-    }
-
     /// Redraws now if anything except the picture has changed. `waitForEvents` does so too.
     public func redrawIfNeeded() {
         if isStale { draw(.everything) } else if areLayersStale { draw(.pictures([])) }
@@ -217,7 +200,10 @@ import Glibc
     }
 
     /// Whether a picture is shown.
-    private var hasPicture: Bool { grid.isShown ? grid.hasPicture : picture != nil }
+    var hasPicture: Bool { grid.isShown ? grid.hasPicture : picture != nil }
+
+    /// The picture of the source that is shown alone, if it has one.
+    var picture: Picture? { grid.isShown ? nil : grid.selection.focus.flatMap { grid.picture(of: $0) } }
 
     /// Whether somebody can see the window. If not, drawing would be for nothing.
     var canDraw: Bool {
@@ -227,24 +213,23 @@ import Glibc
     private func makeScene() -> Scene {
         let canvas = window.pixelSize
         let dimming = panels.hasWords ? Theme.dimming : 0
+        // The tiles of a grid have names of their own.
+        panels.pictureName = grid.isShown ? nil : grid.focused?.name
         if grid.isShown {
-            // Its tiles have names of their own.
-            panels.pictureName = nil
             let setting = PanelStack.Setting(
                 canvas: canvas, textScale: scale, isOverPicture: true, captionArea: isRoom ? nil : focusRect)
             return Scene(
                 canvas: canvas, background: .plain, pictures: grid.pictures(gridSetting, dimming: dimming),
                 layers: hadFonts ? grid.layers(gridSetting) + panels.layers(setting) : [])
         }
-        panels.pictureName = focus.source.flatMap { id in grid.sources.first { $0.id == id }?.name }
-        let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: picture != nil)
+        let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: hasPicture)
         let shown = picture.map { picture in
             ScenePicture(
                 source: grid.selection.focus ?? 0, picture: picture, viewport: viewport(of: picture.size, in: canvas),
                 dimming: dimming, isGrey: panels.held != nil)
         }
         return Scene(
-            canvas: canvas, background: picture == nil ? .plain : .black, pictures: shown.map { [$0] } ?? [],
+            canvas: canvas, background: shown == nil ? .plain : .black, pictures: shown.map { [$0] } ?? [],
             layers: hadFonts ? panels.layers(setting) : [])
     }
 

@@ -17,6 +17,8 @@ public final class ChoiceWindow {
 
     private let window: VideoWindow
     private let count: Int
+    private var hasEnded: () -> Bool = { false }
+    private var choice: Int?
 
     /// - Parameters:
     ///   - title: what is to be picked.
@@ -39,17 +41,27 @@ public final class ChoiceWindow {
     ///
     /// - Parameter isOver: whether there is nothing to pick any more.
     /// - Returns: the number of the choice, from 0; nil: the person has closed the window, or it is over.
-    public func run(until isOver: () -> Bool) -> Int? {
-        while !isOver() {
-            for event in window.waitForEvents(timeout: nil) {
-                switch event {
-                case .quit: return nil
-                case .chosen(let index) where index < count: return index
-                case .escaped: window.tell("q ends")
-                default: break
-                }
-            }
+    public func run(until isOver: @escaping () -> Bool) -> Int? {
+        hasEnded = isOver
+        window.run(self)
+        return choice
+    }
+}
+
+extension ChoiceWindow: WindowDelegate {
+    package var isOver: Bool { hasEnded() }
+    package var timeout: Duration? { nil }
+
+    package func update(isFirst: Bool) {}
+
+    package func handle(_ event: WindowEvent) -> Bool {
+        switch event {
+        case .chosen(let index) where index < count:
+            choice = index
+            return false
+        case .escaped: window.tell("q ends")
+        default: break
         }
-        return nil
+        return true
     }
 }

@@ -80,34 +80,36 @@ public final class MeshWindow {
             viewers.setWindow(nil)
             grid.end()
         }
-        update(isAll: true)
-        while !board.read({ $0.isEnded }) {
-            for event in window.waitForEvents(timeout: timeout) {
-                switch event {
-                case .quit: return
-                case .noteWritten(let text): actions.write(.note(text))
-                case .shareToggled: actions.toggleShare()
-                case .pauseToggled: actions.togglePause()
-                case .answered(let number, let isYes): answer(number, isYes)
-                case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
-                case .escaped: window.tell("q leaves the room")
-                case .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .statistics, .captions,
-                    .transcript, .resized, .fullscreen, .people:
-                    break
-                }
-            }
-            update()
+        window.run(self)
+    }
+}
+
+extension MeshWindow: WindowDelegate {
+    package var isOver: Bool { board.read { $0.isEnded } }
+
+    package func handle(_ event: WindowEvent) -> Bool {
+        switch event {
+        case .noteWritten(let text): actions.write(.note(text))
+        case .shareToggled: actions.toggleShare()
+        case .pauseToggled: actions.togglePause()
+        case .answered(let number, let isYes): answer(number, isYes)
+        case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
+        case .statistics: if let index = grid.focusIndex { grid.raise(index) }
+        case .escaped: window.tell("q leaves the room")
+        case .quit, .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .captions, .transcript,
+            .resized, .fullscreen, .people:
+            break
         }
+        return true
     }
 
-    /// Until something has to change by itself.
-    private var timeout: Duration? {
+    package var timeout: Duration? {
         let now = MediaTime.now
         let caption = board.read { $0.words.deadline(now: now) }.map { max(.zero, $0 - now) }
         return [grid.timeout, caption].compactMap(\.self).min()
     }
 
-    private func update(isAll: Bool = false) {
+    package func update(isFirst: Bool) {
         let content = board.read { $0 }
         // Nothing of the others is shown to somebody who isn't in the room any more.
         let watched = content.farewell == nil ? viewers.watched : []
@@ -115,7 +117,7 @@ public final class MeshWindow {
         if haveChanged {
             grid.setSlots(watched.map { ViewerGrid.Slot(id: $0.id, name: $0.name, viewer: $0.viewer) })
         }
-        _ = grid.update(isAll: isAll)
+        _ = grid.update(isAll: isFirst)
         if content.version != shownVersion || haveChanged { show(content) }
         window.title = title(content)
         showWords()

@@ -4,15 +4,16 @@ import BeamMedia
 import BeamProtocol
 import Synchronization
 
-/// Shows several viewers in one window: all of them in a grid, or one alone. What the tiles say beyond the viewers' states,
+/// Shows viewers in a window: several in a grid, or one alone. What the tiles say beyond the viewers' states,
 /// and everything else in the window, is its owner's. Main thread.
 @MainActor final class ViewerGrid {
     /// A viewer's place in the window.
     struct Slot: Sendable {
         /// Never given to another viewer.
         var id: Int
-        /// The name of what is watched as the owner knows it, for as long as nobody has said another one.
-        var name: String
+        /// The name of what is watched as the owner knows it, for as long as nobody has said another one; nil: none is shown
+        /// beside the picture.
+        var name: String?
         var viewer: Viewer
     }
 
@@ -61,7 +62,7 @@ import Synchronization
             }
             // What came before is news, too.
             flags.raise(.state, of: slot.id)
-            return ViewerPane(slot.viewer, in: window, isNew: true)
+            return ViewerPane(slot.viewer, in: window)
         }
         sources = new.map { slot in
             sources.first { $0.id == slot.id } ?? WindowSource(id: slot.id, name: slot.name)
@@ -87,7 +88,7 @@ import Synchronization
             .min()
     }
 
-    /// A viewer's tile has something new to say.
+    /// A viewer's tile or figures have something new to say.
     func raise(_ index: Int) { flags.raise(.state, of: slots[index].id) }
 
     /// Says something beside a viewer's name for a while.
@@ -152,7 +153,7 @@ import Synchronization
             let status = slot.viewer.shared.read { $0.status }
             var words = status.tileWords
             change(index, &words)
-            sources[index].name = status.hostName ?? slot.name
+            sources[index].name = slot.name.map { status.hostName ?? $0 }
             sources[index].state = words?.state
             sources[index].detail = words?.detail
             sources[index].isFault = words?.isFault ?? false
@@ -167,7 +168,10 @@ import Synchronization
         var pictures: [(source: Int, picture: Picture)] = []
         for slot in slots where news & NewsFlags.bit(slot.id) != 0 {
             guard let picture = slot.viewer.slot.takeIfPresent() else { continue }
-            if !slot.viewer.shared.read({ $0.status.isOver }) { pictures.append((slot.id, picture)) }
+            // Nothing of a host that has refused or was given up.
+            if slot.viewer.shared.read({ !$0.status.isOver && $0.choices == nil }) {
+                pictures.append((slot.id, picture))
+            }
         }
         guard !pictures.isEmpty else { return }
         let shown = window.show(pictures)

@@ -10,21 +10,15 @@ import BeamProtocol
     /// What the window shows now, so that only changes are passed to it.
     private var shownMessage: WindowMessage?
     private var shownName: String?
-    private var shownNotice: Int
     private var isHeld = false
     /// The window may still show what is another viewer's.
-    private var isNew: Bool
+    private var isNew = true
 
     private static let program = "BeamRoom"
 
-    /// - Parameters:
-    ///   - isNew: the window may show what is another viewer's.
-    ///   - shownNotice: the number of the last notice that a person has seen.
-    init(_ viewer: Viewer, in window: VideoWindow, isNew: Bool = false, shownNotice: Int = 0) {
+    init(_ viewer: Viewer, in window: VideoWindow) {
         self.viewer = viewer
         self.window = window
-        self.isNew = isNew
-        self.shownNotice = shownNotice
     }
 
     private static let unencrypted = WindowWarning(
@@ -121,19 +115,14 @@ import BeamProtocol
         }
     }
 
-    /// Captions, and what the keys for notes do. `notices`: whether they are shown at the window's edge, too.
-    func showWords(_ words: WordBoard, notices: Bool) {
+    /// Captions, and what the keys for notes do.
+    func showWords(_ words: WordBoard) {
         let isUnencrypted = viewer.shared.read { $0.status.isUnencrypted }
         window.setCaptions(words.captions(now: .now))
         window.allowsNotes = words.takesNotes && !isUnencrypted
         window.noNotesReason =
             isUnencrypted || words.heading != .nothingYet
             ? "This host takes no notes" : "Notes can be written when the host is connected"
-        if words.notice.number != shownNotice, notices {
-            shownNotice = words.notice.number
-            window.setNotice(nil)
-            window.setNotice(words.notice.content)
-        }
     }
 
     /// How much of the session the transcript has.

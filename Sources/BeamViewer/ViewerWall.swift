@@ -63,11 +63,7 @@ public final class ViewerWall: Sendable {
         for viewer in viewers { viewer.start() }
     }
 
-    func startDecoding() {
-        for viewer in viewers { viewer.decode.start() }
-    }
-
-    /// Makes `WallWindow.run` return. Call it from any thread.
+    /// Makes `ViewerWindow.run` return. Call it from any thread.
     public func endWindow() {
         for viewer in viewers { viewer.endWindow() }
     }

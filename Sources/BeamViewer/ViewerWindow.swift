@@ -3,107 +3,210 @@ import BeamDisplay
 import BeamMedia
 import BeamProtocol
 
-/// Shows the newest picture, the status while there is none, the hosts to pick from, and figures on request.
+/// Shows one host or several: each one's newest picture, or its status while there is none, and the hosts to pick from.
 ///
-/// Runs on the main thread, as SDL requires.
+/// Words, figures and questions are those of the host in focus; what concerns another one is said in its tile. Runs on the
+/// main thread, as SDL requires.
 @MainActor
 public final class ViewerWindow {
-    private let viewer: Viewer
+    private let viewers: [Viewer]
     private let window: VideoWindow
-    private let pane: ViewerPane
+    private let grid: ViewerGrid
+    private var hosts: [Host]
+    /// The host whose code is asked for in the window.
+    private var asked: Int?
     /// What the window shows now, so that only changes are passed to it.
     private var shownChoices: [HostChoice]?
     /// When Escape was pressed while a picture was shown.
     private var escaped: MediaTime?
-    /// The person has closed the question for the code without an answer, and with it the window.
+    /// The person has closed the question for the code of a room's door without an answer, and with it the window.
     public private(set) var hasGivenUpCode = false
+
+    private struct Host {
+        /// The person hasn't given its code; it is asked for again when the host is shown alone.
+        var isGivenUp = false
+        /// The number of the last notice that was shown.
+        var notice = 0
+    }
 
     /// Prepares the environment for the window, and finds out whether there is a display. Call it before `viewer` starts.
     public static func prepare(for viewer: Viewer) throws(DisplayError) {
         if let options = viewer.options.window { try VideoWindow.prepareEnvironment(options) }
     }
 
+    /// The same for the viewers of a wall.
+    public static func prepare(for wall: ViewerWall) throws(DisplayError) {
+        if let options = wall.window { try VideoWindow.prepareEnvironment(options) }
+    }
+
     /// Opens the window that `viewer`'s options ask for.
     ///
     /// - Parameter whenLost: called on a thread of its own when the X server has gone; the main thread is blocked from
     ///   then on. It has to stop `viewer` and to end the process with `_exit`.
-    public init(_ viewer: Viewer, whenLost: @escaping @Sendable () -> Never) throws(DisplayError) {
-        let options = viewer.options.window ?? WindowOptions()
-        self.viewer = viewer
-        // The decoder starts when the window is open: otherwise the display's libraries, which are small, would wait
+    public convenience init(_ viewer: Viewer, whenLost: @escaping @Sendable () -> Never) throws(DisplayError) {
+        try self.init([(nil, viewer)], viewer.options.window, whenLost: whenLost)
+    }
+
+    /// Opens the window that the wall's options ask for.
+    ///
+    /// - Parameter whenLost: the same for all of its viewers.
+    public convenience init(_ wall: ViewerWall, whenLost: @escaping @Sendable () -> Never) throws(DisplayError) {
+        try self.init(Array(zip(wall.names, wall.viewers)), wall.window, whenLost: whenLost)
+    }
+
+    private init(
+        _ hosts: [(name: String?, viewer: Viewer)], _ options: WindowOptions?, whenLost: @escaping @Sendable () -> Never
+    ) throws(DisplayError) {
+        viewers = hosts.map(\.viewer)
+        self.hosts = hosts.map { _ in Host() }
+        var options = options ?? WindowOptions()
+        options.sources = hosts.count
+        // The decoders start when the window is open: otherwise the display's libraries, which are small, would wait
         // for the decoder's.
-        window = try VideoWindow(options, whenConnected: { viewer.decode.start() }, whenLost: whenLost)
-        pane = ViewerPane(viewer, in: window)
-        let window = self.window
-        viewer.shared.setWindow { _ in window.wake() }
+        window = try VideoWindow(
+            options, whenConnected: { for host in hosts { host.viewer.decode.start() } }, whenLost: whenLost)
+        grid = ViewerGrid(window)
+        grid.setSlots(
+            hosts.enumerated().map { ViewerGrid.Slot(id: $0, name: $1.name, viewer: $1.viewer) })
     }
 
-    /// Runs the window until the person closes it, or `Viewer.endWindow` does.
+    /// Runs the window until the person closes it, or `endWindow` of the viewer or the wall does.
     public func run() {
-        defer { viewer.shared.setWindow(nil) }
-        showState()
-        // A picture may have been decoded while the window was opening.
-        showPicture()
-        while !viewer.shared.read({ $0.isWindowEnded }) {
-            for event in window.waitForEvents(timeout: pane.captionTime) {
-                switch event {
-                case .quit: return
-                case .chosen(let index): choose(index)
-                case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
-                case .offerTaken: viewer.askPerson()
-                // At a room's door there is nothing else to go to.
-                case .codeGivenUp where viewer.shared.read({ $0.status.isAtRoomDoor }):
-                    hasGivenUpCode = true
-                    return
-                case .codeGivenUp: goBack()
-                case .escaped: goBack()
-                case .noteWritten(let text): viewer.write(.note(text))
-                case .muteToggled, .volumeChanged: pane.changeSound(event)
-                case .wake, .statistics, .captions, .transcript, .focusChanged, .resized, .fullscreen, .shareToggled,
-                    .pauseToggled, .people, .answered:
-                    break
-                }
+        defer { grid.end() }
+        window.run(self)
+    }
+
+    /// The only one, which the person may have picked from a list.
+    private var only: Viewer? { viewers.count == 1 ? viewers[0] : nil }
+}
+
+extension ViewerWindow: WindowDelegate {
+    package var isOver: Bool { viewers[0].shared.read { $0.isWindowEnded } }
+
+    package var timeout: Duration? { [grid.timeout, grid.focused?.captionTime].compactMap(\.self).min() }
+
+    package func handle(_ event: WindowEvent) -> Bool {
+        switch event {
+        case .chosen(let index): choose(index)
+        case .codeEntered(let digits): if let code = PairingCode(digits) { answer { $0.enter(code) } }
+        case .offerTaken: if asked != nil { answer { $0.askPerson() } } else { grid.focused?.viewer.askPerson() }
+        case .codeGivenUp: return giveUpCode()
+        case .escaped: goBack()
+        case .noteWritten(let text): grid.focused?.viewer.write(.note(text))
+        case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
+        case .statistics: if let index = grid.focusIndex { grid.raise(index) }
+        case .quit, .focusChanged, .wake, .captions, .transcript, .resized, .fullscreen, .shareToggled, .pauseToggled,
+            .people, .answered:
+            break
+        }
+        return true
+    }
+
+    package func update(isFirst: Bool) {
+        if let only { showChoices(of: only) }
+        let update = grid.update(isAll: isFirst) { index, words in
+            if words?.state == TileText.codeNeeded, hosts[index].isGivenUp {
+                words?.detail = "Show it alone to type it."
             }
-            showState()
-            showPicture()
-            // After the picture, so that it doesn't wait.
-            showWords()
-            pane.showStatistics()
+            let status = viewers[index].shared.read { $0.status }
+            if status.retry != nil, let headline = status.words?.headline {
+                words?.detail = "\(headline). Show it alone to try again."
+            }
+        }
+        updateWords(update.news)
+        if update.hasMoved || !update.news.isEmpty { updateQuestion() }
+    }
+
+    // MARK: Words
+
+    private func updateWords(_ news: [Int]) {
+        for (index, pane) in grid.panes.enumerated() {
+            let isFocus = index == grid.focusIndex
+            guard isFocus || news.contains(index) else { continue }
+            let (words, transcript) = pane.takeWords()
+            window.setTranscript(
+                of: index, heading: pane.heading(words), adding: transcript.lines, isNew: transcript.isNew)
+            if words.notice.number != hosts[index].notice {
+                hosts[index].notice = words.notice.number
+                show(words.notice.content, of: index)
+            }
+            if isFocus { pane.showWords(words) }
         }
     }
 
-    /// Escape, and there is nothing to close in the window: back to the list of hosts, if the host was picked from one.
-    /// A running picture isn't ended by a single key that a person may have pressed for something else.
-    private func goBack() {
-        guard viewer.canChooseAgain else { return window.tell("q ends") }
-        let now = MediaTime.now
-        guard viewer.shared.read({ !$0.status.isLive }) || escaped.map({ now - $0 < Self.escapeTime }) ?? false else {
-            escaped = now
-            return window.tell("Escape again goes back to the list of hosts · q ends")
+    /// A notice of the host that is shown alone is at the window's edge, that of another one beside its name.
+    private func show(_ notice: WindowNotice?, of index: Int) {
+        if grid.focus.isAlone, index == grid.focusIndex {
+            window.setNotice(nil)
+            window.setNotice(notice)
         }
-        escaped = nil
-        viewer.chooseAgain()
-        window.removePicture()
+        grid.setNews(notice?.text, for: notice?.time ?? Self.newsTime, at: index)
     }
 
-    /// Within this time a second Escape is meant as the answer to the first.
-    private static let escapeTime = Duration.seconds(3)
+    private static let newsTime = Duration.seconds(6)
 
-    /// Captions, transcript and notices.
-    private func showWords() {
-        let (words, transcript) = pane.takeWords()
-        if transcript.isNew { window.clearTranscript() }
-        window.setTranscript(heading: pane.heading(words))
-        if !transcript.lines.isEmpty { window.appendTranscript(transcript.lines) }
-        pane.showWords(words, notices: true)
+    // MARK: Questions
+
+    /// Asks for one host's code at a time: in the grid for each in turn, else for the one that is shown.
+    private func updateQuestion() {
+        // A host that has refused is asked again only where it is shown alone.
+        let prompts = viewers.map { viewer in
+            let status = viewer.shared.read { $0.status }
+            return status.isRefused && !grid.focus.isAlone ? nil : ViewerPane.prompt(status)
+        }
+        let next: Int? =
+            if grid.focus.isAlone {
+                grid.focusIndex.flatMap { prompts[$0] == nil ? nil : $0 }
+            } else if let asked, prompts[asked] != nil, !hosts[asked].isGivenUp {
+                // Not another one's while the person types.
+                asked
+            } else {
+                prompts.indices.first { prompts[$0] != nil && !hosts[$0].isGivenUp }
+            }
+        // What was typed for one host isn't another one's.
+        if next != asked { window.setCodeEntry(nil) }
+        asked = next
+        window.setCodeEntry(next.flatMap { prompts[$0] })
     }
 
-    private func showPicture() {
-        guard let picture = viewer.slot.takeIfPresent(), !viewer.shared.read({ $0.status.isOver }) else { return }
-        // Of a host that was given up.
-        guard shownChoices == nil else { return }
-        guard window.show(picture) else { return }
-        viewer.pictureShown(picture, at: .now)
+    private func answer(_ give: (Viewer) -> Void) {
+        guard let asked else { return }
+        hosts[asked].isGivenUp = false
+        give(viewers[asked])
+    }
+
+    /// The person doesn't give the code. Of several hosts the others go on; at a room's door there is nothing else to go
+    /// to, which ends the window.
+    private func giveUpCode() -> Bool {
+        if let only {
+            hasGivenUpCode = only.shared.read { $0.status.isAtRoomDoor }
+            if !hasGivenUpCode { goBack() }
+            return !hasGivenUpCode
+        }
+        guard let asked else { return true }
+        hosts[asked].isGivenUp = true
+        grid.raise(asked)
+        window.setCodeEntry(nil)
+        window.showAll()
+        return true
+    }
+
+    // MARK: The list of hosts
+
+    private func showChoices(of viewer: Viewer) {
+        let choices = viewer.shared.read { $0.choices }
+        window.hasList = viewer.canChooseAgain
+        guard choices != shownChoices else { return }
+        shownChoices = choices
+        window.setPicker(
+            choices.map { choices in
+                choices.map { PickerEntry(name: PeerText.name($0.name), detail: Self.detail($0)) }
+            })
+    }
+
+    private static func detail(_ choice: HostChoice) -> String {
+        guard let members = choice.members else { return choice.addresses.first ?? "" }
+        return "Room, \(members == 1 ? "1 person" : "\(members) people")"
     }
 
     private func choose(_ index: Int) {
@@ -113,26 +216,24 @@ public final class ViewerWindow {
             window.setNotice(nil)
             window.setNotice(WindowNotice(text: "To enter this room, run: \(command)", time: .seconds(15)))
         } else {
-            viewer.choose(choices[index])
+            only?.choose(choices[index])
         }
     }
 
-    private static func detail(_ choice: HostChoice) -> String {
-        guard let members = choice.members else { return choice.addresses.first ?? "" }
-        return "Room, \(members == 1 ? "1 person" : "\(members) people")"
+    /// Escape, and there is nothing to close in the window: back to the list of hosts, if the host was picked from one.
+    /// A running picture isn't ended by a single key that a person may have pressed for something else.
+    private func goBack() {
+        guard let only, only.canChooseAgain else { return window.tell("q ends") }
+        let now = MediaTime.now
+        guard only.shared.read({ !$0.status.isLive }) || escaped.map({ now - $0 < Self.escapeTime }) ?? false else {
+            escaped = now
+            return window.tell("Escape again goes back to the list of hosts · q ends")
+        }
+        escaped = nil
+        only.chooseAgain()
+        window.forgetPicture()
     }
 
-    private func showState() {
-        let (status, choices) = viewer.shared.read { ($0.status, $0.choices) }
-        window.hasList = viewer.canChooseAgain
-        window.setCodeEntry(ViewerPane.prompt(status))
-        if choices != shownChoices {
-            shownChoices = choices
-            window.setPicker(
-                choices.map { choices in
-                    choices.map { PickerEntry(name: PeerText.name($0.name), detail: Self.detail($0)) }
-                })
-        }
-        pane.showStatus(status)
-    }
+    /// Within this time a second Escape is meant as the answer to the first.
+    private static let escapeTime = Duration.seconds(3)
 }

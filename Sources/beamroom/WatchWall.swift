@@ -86,10 +86,10 @@ extension WatchCommand {
             try context.conclude(worst)
         }
         let ending = MainWindow(hasWindow: !playback.noWindow).run(
-            context, prepare: { () throws(DisplayError) in try WallWindow.prepare(for: wall) },
+            context, prepare: { () throws(DisplayError) in try ViewerWindow.prepare(for: wall) },
             start: { wall.start() },
             open: { () throws(DisplayError) in
-                let window = try WallWindow(wall) { MainWindow.finishWithoutDisplay(context, finish) }
+                let window = try ViewerWindow(wall) { MainWindow.finishWithoutDisplay(context, finish) }
                 return { window.run() }
             }, end: { wall.endWindow() })
         try finish(ending)

@@ -107,7 +107,8 @@ extension WindowTests {
             window.show([(source: 0, picture: TestPictures.plain(size, y: 126))])
             let only = try #require(window.readBack())
             #expect((10..<60).contains { only.rgb($0, 700) != grey })
-            window.setSources([])
+            // The only host.
+            window.setSources([WindowSource(id: 9, name: nil)])
             window.show(TestPictures.plain(size, y: 126))
             let host = try #require(window.readBack())
             #expect(!(10..<60).contains { host.rgb($0, 700) != grey })

@@ -172,10 +172,15 @@ extension EndToEnd {
             #expect(try ben.program.waitForEnd() == .exited(2))
         }
 
-        /// As it is when the notices of the beginning are gone.
+        /// As it is when the notices and the hints of the beginning are gone, which stay for 6 s at most.
         private func quiet(_ window: ViewedWindow) throws -> Screenshot {
-            pause(seconds: 1)
-            return try window.part(from: 0, to: 1)
+            var (shot, since) = (try window.part(from: 0, to: 1), ContinuousClock.now)
+            _ = try window.waits {
+                let next = try window.part(from: 0, to: 1)
+                if next.differingPixels(shot) > 0 { (shot, since) = (next, .now) }
+                return since.duration(to: .now) > .seconds(7)
+            }
+            return shot
         }
 
         /// Asks at the member's door without the code.

@@ -6,7 +6,7 @@ import BeamMedia
         var picture: Picture?
         var label = LayerCache<TilePanel.Label>()
         var state = LayerCache<TilePanel.State>()
-        let transcript = TranscriptView(isOfSource: true)
+        let transcript: TranscriptView
     }
 
     struct Setting: Hashable {
@@ -29,9 +29,13 @@ import BeamMedia
     func set(_ sources: [WindowSource]) {
         self.sources = sources
         tiles = tiles.filter { id, _ in sources.contains { $0.id == id } }
-        for source in sources where tiles[source.id] == nil { tiles[source.id] = Tile() }
+        for source in sources where tiles[source.id] == nil {
+            tiles[source.id] = Tile(transcript: TranscriptView(isOfSource: sources.count > 1))
+        }
         selection.set(sources.map(\.id))
     }
+
+    var focused: WindowSource? { selection.focusIndex.map { sources[$0] } }
 
     /// The source's last picture.
     func picture(of source: Int) -> Picture? { tiles[source]?.picture }
@@ -75,7 +79,7 @@ import BeamMedia
         for (index, (source, place)) in zip(sources, layout.tiles).enumerated() {
             guard var tile = tiles[source.id] else { continue }
             let label = TilePanel.Label(
-                key: index < TilePanel.mostKeys ? index + 1 : nil, name: VisibleText.name(source.name),
+                key: index < TilePanel.mostKeys ? index + 1 : nil, name: VisibleText.name(source.name ?? ""),
                 warning: source.warning, news: source.news.map { VisibleText.cleaned($0) },
                 hasFocus: source.id == selection.focus, rect: place.label,
                 scale: Double(place.label.height) / GridLayout.labelHeight)

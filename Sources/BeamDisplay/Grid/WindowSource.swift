@@ -1,9 +1,12 @@
-/// One of several sources of pictures that a window shows.
+/// A source of pictures that a window shows.
 public struct WindowSource: Hashable, Sendable {
+    /// What a window has before it is told its sources.
+    static let onlyOne = WindowSource(id: .min, name: nil)
+
     /// Distinguishes the sources; any number, the same as long as it is the same source.
     public var id: Int
-    /// Shown under its picture in the grid.
-    public var name: String
+    /// Shown under its picture in the grid, and over it where it is alone; nil: the window's title is enough.
+    public var name: String?
     /// What is shown in the tile's middle instead of a live picture: a short sentence; nil: the picture is live.
     public var state: String?
     /// More about it, in the second line if there is room.
@@ -18,7 +21,7 @@ public struct WindowSource: Hashable, Sendable {
     public var news: String?
 
     public init(
-        id: Int, name: String, state: String? = nil, detail: String? = nil, isFault: Bool = false,
+        id: Int, name: String?, state: String? = nil, detail: String? = nil, isFault: Bool = false,
         isHeld: Bool = false, warning: String? = nil, news: String? = nil
     ) {
         self.id = id

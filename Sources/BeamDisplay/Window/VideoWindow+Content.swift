@@ -8,29 +8,10 @@ extension VideoWindow {
     /// blinks or is coloured (on X11 by the urgency hint, ICCCM 4.1.2.4).
     public func requestAttention() { SDL_FlashWindow(window.raw, SDL_FLASH_UNTIL_FOCUSED) }
 
-    /// Removes the last picture: another host is going to be watched.
-    public func removePicture() {
-        guard picture != nil else { return }
-        picture = nil
-        zoom = nil
-        isStale = true
-        updateWatched()
-    }
-
     /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
     public func setMessage(_ message: WindowMessage?) {
         guard message != panels.message else { return }
         panels.message = message
-        isStale = true
-        updateWatched()
-    }
-
-    /// Removes the last picture, because it isn't to be seen any more. With several sources: `forgetPicture(of:)`.
-    public func forgetPicture() {
-        guard picture != nil else { return }
-        picture = nil
-        zoom = nil
-        dragged = nil
         isStale = true
         updateWatched()
     }

@@ -14,8 +14,8 @@ extension VideoWindow {
         public var isAlone: Bool
     }
 
-    /// Shows these sources: several in a grid, the first in focus. With one or none, the window shows what is given to
-    /// `show(_:)`. Sources keep their last picture as long as they are in the list.
+    /// Shows these sources: several in a grid, the first in focus. Sources keep their last picture as long as they are in
+    /// the list.
     public func setSources(_ sources: [WindowSource]) {
         guard sources != grid.sources else { return }
         let (hadGrid, old, states) = (grid.isShown, focus, grid.sources.map(\.isShownDim))
@@ -38,7 +38,18 @@ extension VideoWindow {
         Focus(source: grid.selection.focus, isAlone: !grid.isShown && grid.selection.focus != nil)
     }
 
-    /// Keeps the newest pictures of these sources, and shows those that are visible at once, in one drawing.
+    /// Shows a picture of the source in focus: see `show(_:)` of several.
+    @discardableResult public func show(_ picture: Picture) -> Bool {
+        guard let source = focus.source else { return false }
+        return show([(source, picture)]).contains(source)
+    }
+
+    /// Keeps the newest pictures of these sources until the next ones, and shows those that are visible at once, in one
+    /// drawing, without waiting for the vertical blank if that doesn't tear. The first picture of the only source sets the
+    /// window's size.
+    ///
+    /// At most 8192 × 8192 each. Outside its damage, a picture must equal the one before. The planes are read before this
+    /// returns, and again when the window is redrawn.
     ///
     /// - Returns: the sources whose picture was drawn. While nobody can see the window, or another source is shown
     ///   alone, pictures are drawn later.
@@ -46,27 +57,29 @@ extension VideoWindow {
         var changes: [PictureChange] = []
         var isWhole = false
         for (source, picture) in pictures {
-            let hadPicture = grid.picture(of: source) != nil
+            let old = grid.picture(of: source)?.size
             let damage = grid.take(picture, of: source)
-            guard grid.isShown else {
-                if source == focus.source { show(picture) }
-                continue
-            }
+            guard grid.isShown || source == focus.source else { continue }
             // The first picture, or another shape, may change the layout.
             if let damage { changes.append(PictureChange(source: source, damage: damage)) } else { isWhole = true }
-            if !hadPicture { isWhole = true }
+            if !grid.isShown, old != picture.size { sizeChanged(to: picture.size, from: old) }
         }
-        guard grid.isShown else {
-            return canDraw ? Set(pictures.map(\.source).filter { $0 == focus.source }) : []
-        }
-        if isWhole { layoutChanged() }
+        let shown = pictures.map(\.source).filter { grid.isShown || $0 == focus.source }
+        guard !shown.isEmpty else { return [] }
+        if isWhole, grid.isShown { layoutChanged() }
         draw(isWhole || isStale ? .everything : .pictures(changes))
         updateWatched()
-        return canDraw ? Set(pictures.map(\.source)) : []
+        return canDraw ? Set(shown) : []
+    }
+
+    /// The picture that is shown alone has another size.
+    private func sizeChanged(to size: PixelSize, from old: PixelSize?) {
+        if let old { zoom?.follow(size, from: old) }
+        if grid.sources.count < 2 { placement.fit(to: size, scale: scale) }
     }
 
     /// Sets a source's transcript: its heading, and lines to add at its end. See `setTranscript` and `appendTranscript`;
-    /// with several sources, each keeps a tenth of what a window with one does.
+    /// each of several sources keeps a tenth of what the only one does.
     ///
     /// - Parameter isNew: the lines before belong to another session.
     public func setTranscript(
@@ -80,12 +93,11 @@ extension VideoWindow {
         if source == focus.source, panels.showsTranscript, view.transcript.version != version { areLayersStale = true }
     }
 
-    /// Removes the last picture of a source.
-    public func forgetPicture(of source: Int) {
-        guard grid.picture(of: source) != nil else { return }
+    /// Removes the last picture of a source, because it isn't to be seen any more; nil: of the one in focus.
+    public func forgetPicture(of source: Int? = nil) {
+        guard let source = source ?? focus.source, grid.picture(of: source) != nil else { return }
         grid.forgetPicture(of: source)
         if !grid.isShown, source == focus.source {
-            picture = nil
             zoom = nil
             dragged = nil
         }
@@ -130,7 +142,6 @@ extension VideoWindow {
     /// Another source is in focus, or the grid has come or gone.
     private func focusChanged(from old: Int?) {
         zoom = nil
-        if !grid.isShown { picture = focus.source.flatMap { grid.picture(of: $0) } }
         isStale = true
         layoutChanged()
         sourceChanged(from: old)

@@ -14,7 +14,7 @@ extension VideoWindow {
 
     private var noteRecipient: String? {
         guard grid.sources.count > 1, !isRoom else { return nil }
-        return grid.sources.first { $0.id == focus.source }.map { VisibleText.name($0.name) }
+        return grid.focused?.name.map { VisibleText.name($0) }
     }
 
     /// Returns whether the key belonged to the note.
