@@ -47,11 +47,15 @@ let package = Package(
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
-                "BeamVersion", "CErrorStream",
-                "CHeap",
+                "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        // What a person reads and types at a terminal, and what a program reads with --json.
+        library(
+            "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
+            "BeamTrust",
+            "BeamProtocol", "BeamMedia", "BeamClock"),
         library(
             "BeamHost", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
             "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock"),
@@ -178,6 +182,9 @@ let package = Package(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamProtocol",
             "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
+        test(
+            "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",
+            "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test(
             "BeamroomTests", "beamroom", "BeamVersion", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia",
             "CErrorStream"),

@@ -47,7 +47,14 @@ struct AddressText: Sendable {
     }
 
     private func run(_ host: String) -> String {
-        let endpoint = Endpoint(host: host, port: port)
-        return "`beamroom \(command) \(port == WatchTarget.defaultPort ? host : endpoint.description)`"
+        "`beamroom \(command) \(Self.typed(Endpoint(host: host, port: port)))`"
+    }
+
+    /// Where nothing else is said, a host or a member listens on this TCP port.
+    static let usualPort: UInt16 = 52345
+
+    /// The address as it is typed, which has a port only if that isn't the usual one.
+    static func typed(_ endpoint: Endpoint) -> String {
+        endpoint.port == usualPort ? endpoint.host : endpoint.description
     }
 }

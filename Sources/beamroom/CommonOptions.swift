@@ -2,6 +2,7 @@ import ArgumentParser
 import BeamClock
 import BeamMedia
 import BeamProtocol
+import BeamTerminal
 
 /// Options of `share`, `watch` and `room`.
 struct RunOptions: ParsableArguments {
@@ -40,14 +41,16 @@ struct CommandContext: Sendable {
     let console: Console
     let latch = EndingLatch()
     let events: EventWriter
+    /// What is left out of the lines for the person, because others can cause it as often as they like.
+    let floods = FloodLimiter()
     /// Another program's lines on standard input; nil without `--json`.
     let programs: ProgramInput?
     /// Before each line for the person: which of several hosts it is about.
     private let prefix: String
 
-    init(json: Bool) {
+    init(json: Bool, console: Console = Console()) {
         start = .now
-        console = Console()
+        self.console = console
         prefix = ""
         events = EventWriter(isEnabled: json, start: start)
         programs = json ? ProgramInput(events) : nil
@@ -75,6 +78,20 @@ struct CommandContext: Sendable {
 
     /// Writes a line for the person.
     func say(_ line: String) { console.say(prefix + line) }
+
+    /// Writes the line unless too many of its kind were written lately.
+    func say(_ line: String, as flood: Flood) {
+        if floods.allows(flood) { say(line) }
+    }
+
+    /// Tells programs what happens, and the person in words. Nil: not them.
+    ///
+    /// - Parameter flood: the words are left out if too many of their kind were said lately; nil: never.
+    func tell(_ event: ProgramEvent?, _ words: String?, as flood: Flood? = nil) {
+        if let event { events.write(event) }
+        guard let words, flood.map(floods.allows) ?? true else { return }
+        say(words)
+    }
 
     /// Waits a bounded time until the line is written: before a library's messages are kept away from standard error, with
     /// which this one would be lost.

@@ -1,6 +1,7 @@
 import BeamCodec
 import BeamMedia
 import BeamProtocol
+import BeamTerminal
 import Foundation
 import Glibc
 
@@ -15,59 +16,6 @@ enum CommonText {
     static func newName(_ name: String, of known: String, who: String) -> String {
         "\(who) calls itself “\(name)” now. To \(PeerText.isCut(name) ? "give it another" : "use that") name here: "
             + PeerText.renameCommand(known, to: name) + "."
-    }
-
-    /// That the host's picture is larger than this viewer takes, and how to take all of it; nil: it no longer is.
-    static func pictureLimited(_ full: PixelSize?) -> String {
-        full.map {
-            "The host shares \($0.width) × \($0.height) pixels, more than this viewer takes, and sends a smaller picture. "
-                + "`--max-picture \($0)` shows all of it, if you trust the host."
-        } ?? "The host sends its whole picture again."
-    }
-
-    /// That a viewer, which begins the sentence, doesn't take the whole picture; nil: it does again.
-    static func pictureLimited(_ limit: PictureLimit?, who: String) -> String {
-        limit.map {
-            "\(who) gets a smaller picture, \($0.sent.width) × \($0.sent.height) of "
-                + "\($0.full.width) × \($0.full.height): it takes no more than \($0.bounds)."
-        } ?? "\(who) gets the whole picture again."
-    }
-
-    /// The same as an event's fields.
-    static func fields(_ limit: PictureLimit?, session: String) -> [String: JSONValue?] {
-        [
-            "session": .string(session), "limited": .bool(limit != nil),
-            "width": limit.map { .integer($0.sent.width) }, "height": limit.map { .integer($0.sent.height) },
-            "fullWidth": limit.map { .integer($0.full.width) }, "fullHeight": limit.map { .integer($0.full.height) },
-            "maxWidth": limit.map { .integer($0.bounds.sides.width) },
-            "maxHeight": limit.map { .integer($0.bounds.sides.height) },
-            "maxPixels": limit.map { .integer($0.bounds.area) },
-        ]
-    }
-
-    /// What this machine sends less of because it can't send everything to so many viewers.
-    static func overloaded(_ sheds: Shedding, viewers: Int) -> String {
-        let they = viewers == 1 ? "it gets" : "they get"
-        let less: String
-        switch sheds {
-        case .nothing: return "This machine keeps up again: viewers get everything."
-        case .rate: less = "\(they) a lower bit rate"
-        case .frames: less = "\(they) a lower bit rate and fewer frames"
-        case .places:
-            less = "\(they) a lower bit rate and fewer frames, and nobody else is let in until there is room"
-        }
-        return "This machine can't send everything to \(count(viewers, "viewer")): \(less)."
-    }
-
-    /// The same as an event's fields.
-    static func fields(_ sheds: Shedding, viewers: Int) -> [String: JSONValue?] {
-        ["sheds": .string(sheds.rawValue), "viewers": .integer(viewers)]
-    }
-
-    /// That the host that was chosen as `name` is the device `known`, and how to use that name here.
-    static func chosenName(_ name: String, of known: String) -> String {
-        "“\(name)” is the machine that you know as “\(known)”. To \(PeerText.isCut(name) ? "give it another" : "use that") "
-            + "name here: \(PeerText.renameCommand(known, to: name))."
     }
 
     /// What was recorded.
@@ -114,6 +62,23 @@ enum CommonText {
             }.joined(separator: "   ")
         }
     }
+
+    /// `30`, `59.94`.
+    static func number(_ value: Double) -> String {
+        value == value.rounded() ? String(Int(value)) : String((value * 100).rounded() / 100)
+    }
+
+    static func megabits(_ bits: Double) -> String { "\((bits / 100_000).rounded() / 10) Mbit" }
+
+    static func megabytes(_ bytes: UInt64) -> String { "\((Double(bytes) / 100_000).rounded() / 10) MB" }
+
+    /// `30 frames/s   2.5 Mbit/s`.
+    static func rate(_ framesPerSecond: Double, _ bitsPerSecond: Double) -> String {
+        let rate = framesPerSecond.rounded()
+        return "\(number(rate)) \(rate == 1 ? "frame/s" : "frames/s")   \(megabits(bitsPerSecond))/s"
+    }
+
+    static func rate(_ rate: StreamRate) -> String { self.rate(rate.framesPerSecond, rate.bitsPerSecond) }
 
     /// A time of day on this machine, as in `14:32`.
     static func clock(_ date: Date) -> String {

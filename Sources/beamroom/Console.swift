@@ -1,4 +1,5 @@
 import BeamProtocol
+import BeamTerminal
 import Foundation
 import Glibc
 import Synchronization

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BeamProtocol
+import BeamTerminal
 import BeamTrust
 import Foundation
 
@@ -37,15 +38,7 @@ struct DevicesCommand: ParsableCommand {
                     device.roles.contains(.viewer) ? "may watch" : nil,
                     device.roles.contains(.host) ? "may be watched from here" : nil,
                 ].compactMap { $0 }
-                context.events.write(
-                    "device",
-                    [
-                        "name": .string(device.name), "key": .string(device.key.description),
-                        "roles": .array(device.roles.map(\.rawValue).sorted().map { .string($0) }),
-                        "paired": .string(device.pairedAt.formatted(.iso8601)),
-                        "remembered": .bool(true), "watching": .bool(isWatching),
-                        "places": device.places.isEmpty ? nil : .array(device.places.map { .string($0) }),
-                    ])
+                context.events.write(.list(.device(device, isWatching: isWatching)))
                 guard !json else { continue }
                 let day = device.pairedAt.formatted(.iso8601.year().month().day())
                 rows.append(
@@ -72,13 +65,7 @@ struct DevicesCommand: ParsableCommand {
         /// Nil: it was told as JSON.
         private func tell(_ guest: Guest, _ context: CommandContext) -> [String]? {
             let key: String? = if case .device(let key) = guest.identity { key.description } else { nil }
-            context.events.write(
-                "device",
-                [
-                    "name": .string(guest.shownName), "key": key.map { .string($0) },
-                    "address": key == nil ? .string(guest.shownName) : nil, "roles": .array([.string("viewer")]),
-                    "remembered": .bool(false), "watching": .bool(true),
-                ])
+            context.events.write(.list(.guest(guest)))
             guard !json else { return nil }
             return ["“\(Console.printable(guest.shownName))”", key ?? "unencrypted", "not remembered", "watching now"]
         }
@@ -100,13 +87,8 @@ struct DevicesCommand: ParsableCommand {
             defer { context.close() }
             do {
                 let device = try TrustStore().rename(matching: name, to: newName)
-                context.events.write(
-                    "renamed",
-                    [
-                        "name": .string(newName), "before": .string(device.name),
-                        "key": .string(device.key.description),
-                    ])
-                context.console.say("“\(device.name)” is now called “\(newName)”.")
+                context.tell(
+                    .list(.renamed(device, to: newName)), "“\(device.name)” is now called “\(newName)”.")
             } catch {
                 try context.conclude(.failed("\(error)"))
             }
@@ -130,20 +112,12 @@ struct DevicesCommand: ParsableCommand {
             let context = CommandContext(json: json)
             defer { context.close() }
             do {
-                let dismissal = try TrustStore().forget(matching: name)
-                var fields: [String: EventWriter.Value?] = [
-                    "name": .string(dismissal.name), "remembered": .bool(dismissal.wasRemembered),
-                    "watching": .bool(dismissal.wasWatching),
-                ]
-                switch dismissal.identity {
-                case .device(let key): fields["key"] = .string(key.description)
-                case .address(let address): fields["address"] = .string("\(address)")
-                }
-                context.events.write("forgotten", fields)
-                context.console.say(
-                    dismissal.wasRemembered
-                        ? "“\(dismissal.name)” is forgotten."
-                        : "“\(dismissal.name)” is sent away and kept out until the host ends.")
+                let eviction = try TrustStore().forget(matching: name)
+                context.tell(
+                    .list(.forgotten(eviction)),
+                    eviction.wasRemembered
+                        ? "“\(eviction.name)” is forgotten."
+                        : "“\(eviction.name)” is sent away and kept out until the host ends.")
             } catch {
                 try context.conclude(.failed("\(error)"))
             }

@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamProtocol
+import BeamTerminal
 import Foundation
 import Synchronization
 
@@ -19,16 +20,6 @@ final class DoorReporter: Sendable {
         var allowsUnencrypted: Bool
     }
 
-    /// The newcomer.
-    enum Guests: Sendable {
-        case viewers
-        /// They enter a room.
-        case newcomers
-
-        /// `viewer`, `newcomer`.
-        fileprivate var one: String { self == .viewers ? "viewer" : "newcomer" }
-    }
-
     private struct State {
         /// The code from the file, once it was used.
         var usedCode: PairingCode?
@@ -41,34 +32,31 @@ final class DoorReporter: Sendable {
         var codeUsed: ContinuousClock.Instant?
         /// Of the code's file when it was last read.
         var stamp: CodeFile.Stamp?
-        var tally = PeerTally()
         var bell = BellLimit()
         /// The long sentences about the code and about being remembered were said.
         var hasSaidService = false
         var hasSaidPaired: Set<Bool> = []
         /// What those who were refused were told last, by what they are called. A viewer may try again for ever.
         var told: [String: String] = [:]
-        /// A member could replace the code again and again.
-        var changes = WordLimit()
     }
 
     private let context: CommandContext
     private let prompt: PairingPrompt
     private let invitation: Invitation
-    private let guests: Guests
+    private let text: DoorText
     /// The names of a room's other members; nil: it is none of them.
     private let memberName: @Sendable (DeviceKey) -> String?
     private let state: Mutex<State>
 
     init(
-        _ context: CommandContext, prompt: PairingPrompt, invitation: Invitation, guests: Guests,
+        _ context: CommandContext, prompt: PairingPrompt, invitation: Invitation, guests: DoorText.Guests,
         memberName: @escaping @Sendable (DeviceKey) -> String? = { _ in nil }
     ) {
         self.memberName = memberName
         self.context = context
         self.prompt = prompt
         self.invitation = invitation
-        self.guests = guests
+        text = DoorText(guests: guests)
         let stamp = invitation.codeFile.flatMap { CodeFile(path: $0).stamp }
         state = Mutex(State(service: invitation.service, stamp: stamp))
     }
@@ -103,25 +91,21 @@ final class DoorReporter: Sendable {
 
     // MARK: What strangers cause
 
-    /// Whether an event that anybody on the network can cause is reported now, or summed up later.
-    func verdict(on kind: PeerTally.Kind, from address: IPAddress) -> PeerTally.Verdict {
+    /// Reports an event that anybody on the network can cause now, or sums it up later. Nil: nothing is written, or said.
+    func tell(
+        _ flood: Flood, from address: IPAddress, _ event: ProgramEvent.Pairing?, _ words: @autoclosure () -> String?
+    ) {
         sumUp()
-        return state.withLock { $0.tally.note(kind, from: address, now: .now) }
+        let verdict = context.floods.note(flood, from: address)
+        if verdict.toPerson, let words = words() { context.say(words) }
+        if verdict.toProgram, let event { context.events.write(.pairing(event)) }
     }
 
     /// Reports what was left out in the periods that are over.
     private func sumUp() {
-        for summary in state.withLock({ $0.tally.takeSummaries(now: .now) }) {
-            if summary.isForPerson { context.console.say(summary.words) }
-            if summary.isForProgram {
-                context.events.write(
-                    "unknown-peers",
-                    [
-                        "what": .string(summary.kind.name), "count": .integer(summary.count),
-                        "addresses": .integer(summary.addresses),
-                        "seconds": .integer(Int(PeerTally.period.inSeconds)),
-                    ])
-            }
+        for summary in context.floods.takeSummaries() {
+            if summary.isForPerson { context.say(summary.words) }
+            if summary.isForProgram { context.events.write(summary.event) }
         }
     }
 
@@ -129,8 +113,6 @@ final class DoorReporter: Sendable {
 
     /// Returns whether it was about the door.
     func handle(_ event: HostEvent) -> Bool {
-        let console = context.console
-        let events = context.events
         switch event {
         case .viewerAsks(let connection, let code, let visitor):
             noteQuestion(visitor)
@@ -138,41 +120,40 @@ final class DoorReporter: Sendable {
         case .comparisonAsked(let connection, let visitor):
             noteQuestion(visitor)
             prompt.askToCompare(connection, from: visitor)
-        case .digitsShown(let connection, let digits, _):
-            prompt.compare(connection, digits: digits)
+        case .digitsShown(let connection, let digits, _): prompt.compare(connection, digits: digits)
         case .comparisonFailed(let visitor, let reason, let failures):
-            console.say(
-                "Comparing digits with \(visitor) failed: \(reason)."
-                    + (failures < 3
-                        ? "" : " \(failures) comparisons have failed within a day: somebody may be guessing digits."))
-            events.write(
-                "comparison-failed",
-                Self.fields(visitor, ["reason": .string(reason), "failures": .integer(failures)]))
+            context.tell(
+                .pairing(.comparisonFailed(visitor, reason: reason, failures: failures)),
+                DoorText.comparisonFailed(visitor, reason, failures: failures))
         case .askWithdrawn(let connection): prompt.withdraw(connection)
         case .askTaken(let connection, let name): prompt.taken(connection, by: name)
         case .devicePaired(_, let name, let isToBeRemembered): paired(name, isToBeRemembered: isToBeRemembered)
         case .codeChanged(let change): codeChanged(change)
         case .codeServed(let visitor, let isStillValid): codeServed(visitor, isStillValid: isStillValid)
-        case .wrongCode(let visitor, let pause): wrongCode(visitor, pause)
+        case .wrongCode(let visitor, let pause):
+            let seconds = pause.map { Int($0.inSeconds.rounded(.up)) }
+            tell(
+                .wrongCode, from: visitor.address, .wrongCode(visitor, pauseSeconds: seconds),
+                "\(visitor) typed a wrong code.\(hintOfUsedCode)"
+                    + (seconds.map { " Too many wrong codes: the next one is checked in \($0) s." } ?? ""))
         case .viewerRefused(let visitor, let reason):
-            let verdict = verdict(on: .viewerRefused, from: visitor.address)
             let isNews = isNews(reason, for: visitor)
-            if verdict.toPerson, isNews { console.say("\(visitor) was refused, and told: “\(reason).”") }
-            if verdict.toProgram { events.write("refused", Self.fields(visitor, ["reason": .string(reason)])) }
+            tell(
+                .viewerRefused, from: visitor.address, .refused(visitor, reason: reason),
+                isNews ? "\(visitor) was refused, and told: “\(reason).”" : nil)
         case .connectionRefused(let address, let reason):
-            if verdict(on: .connectionRefused, from: address).toPerson {
-                console.say("A connection from \(address) was closed: \(reason).")
-            }
+            tell(
+                .connectionRefused, from: address, nil, "A connection from \(address) was closed: \(reason).")
         case .connectionsRefused(let count, let addresses):
-            console.say(
-                "\(CommonText.count(count, "more connection or \(guests.one)", "more connections and \(guests.one)s")) from "
-                    + "\(CommonText.count(addresses, "address", "addresses")) \(count == 1 ? "was" : "were") refused in the last 10 s."
-            )
-            events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
-        case .acceptingPaused, .listeningFailed, .listeningAgain: listening(event)
+            context.tell(
+                .pairing(.connectionsRefused(count: count, addresses: addresses)),
+                text.connectionsRefused(count, addresses: addresses))
+        case .acceptingPaused(let reason): context.say(text.acceptingPaused(reason))
+        case .listeningFailed(let reason):
+            context.tell(.pairing(.listening(failure: reason)), text.listeningFailed(reason))
+        case .listeningAgain: context.tell(.pairing(.listening(failure: nil)), text.listeningAgain)
         case .codeTried, .codeChecked, .room, .viewerPaired, .mediaStarted, .mediaStopped, .controlLost, .viewerLeft,
-            .audience, .layerChanged,
-            .layerFitted, .pictureLimited, .overloaded, .framesDropped:
+            .audience, .layerChanged, .layerFitted, .pictureLimited, .overloaded, .framesDropped:
             return false
         }
         return true
@@ -180,9 +161,7 @@ final class DoorReporter: Sendable {
 
     /// Somebody asks to be let in.
     private func noteQuestion(_ visitor: Visitor) {
-        if verdict(on: .question, from: visitor.address).toProgram {
-            context.events.write("pairing", Self.fields(visitor))
-        }
+        tell(.question, from: visitor.address, .asked(visitor), nil)
         if state.withLock({ $0.bell.allows(visitor.address, now: .now) }) { context.console.ring() }
     }
 
@@ -202,49 +181,12 @@ final class DoorReporter: Sendable {
 
     /// Of a viewer that is let in one line is said elsewhere; what follows from that, at the first one.
     private func paired(_ name: String, isToBeRemembered: Bool) {
-        let words: String? =
-            switch guests {
-            case .newcomers: "“\(name)” is let in, and belongs to the room from now on."
-            case .viewers where state.withLock({ !$0.hasSaidPaired.insert(isToBeRemembered).inserted }): nil
-            case .viewers where isToBeRemembered:
-                "“\(name)” is paired: next time no code is needed. So is whoever is let in after it."
-            case .viewers:
-                "“\(name)” is paired for this time only: when it is started again, it has to be let in again."
-            }
-        if let words { context.console.say(words) }
-        context.events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
-    }
-
-    private func wrongCode(_ visitor: Visitor, _ pause: Duration?) {
-        let verdict = verdict(on: .wrongCode, from: visitor.address)
-        let seconds = pause.map { Int($0.inSeconds.rounded(.up)) }
-        if verdict.toPerson {
-            context.console.say(
-                "\(visitor) typed a wrong code.\(hintOfUsedCode)"
-                    + (seconds.map { " Too many wrong codes: the next one is checked in \($0) s." } ?? ""))
-        }
-        if verdict.toProgram {
-            context.events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
-        }
-    }
-
-    private func listening(_ event: HostEvent) {
-        switch event {
-        case .acceptingPaused(let reason):
-            context.console.say(
-                "New \(guests.one)s have to wait: the system has no room for another connection (\(reason)). The "
-                    + "program tries again twice a second. If this lasts, close other programs, or raise the limit with "
-                    + "`ulimit -n` before `beamroom \(guests == .viewers ? "share" : "room")`.")
-        case .listeningFailed(let reason):
-            context.console.say(
-                "Warning: No new \(guests.one) can connect, because the port was lost (\(reason)). The program tries "
-                    + "to open it again twice a second. Those who are connected already aren't affected.")
-            context.events.write("listening", ["on": .bool(false), "reason": .string(reason)])
-        case .listeningAgain:
-            context.console.say("New \(guests.one)s can connect again.")
-            context.events.write("listening", ["on": .bool(true)])
-        default: break
-        }
+        let isNews =
+            text.guests == .newcomers
+            || state.withLock({ $0.hasSaidPaired.insert(isToBeRemembered).inserted })
+        context.tell(
+            .pairing(.devicePaired(name: name, isRemembered: isToBeRemembered)),
+            isNews ? text.paired(name, isToBeRemembered: isToBeRemembered) : nil)
     }
 
     // MARK: The code
@@ -252,7 +194,7 @@ final class DoorReporter: Sendable {
     /// Shows the code at the start, and whom it serves.
     func sayCode() {
         guard invitation.showsCode, let code else { return }
-        context.console.say("Code to type at a new \(place): \(code.spaced) (serves \(serviceWords))")
+        context.say(text.code(code, "Code", serves: serviceWords))
     }
 
     private func codeChanged(_ change: CodeChange) {
@@ -266,53 +208,20 @@ final class DoorReporter: Sendable {
             state.codeEnd = change.left.map { Date() + $0.inSeconds }
             return !state.hasHadCode
         }
-        context.events.write(
-            "code-changed",
-            [
-                "why": .string(Self.name(change.reason)), "isThere": .bool(code != nil),
-                "seconds": change.left.map { .integer(Int($0.inSeconds.rounded())) },
-                "by": change.member.map { .string($0.hex) },
-            ])
+        context.events.write(.pairing(.codeChanged(change)))
         if let code {
-            guard invitation.showsCode, state.withLock({ $0.changes.allows(at: .now) }) else { return }
+            guard invitation.showsCode else { return }
             let what = isFirst ? "Code" : why(change).map { $0 + " New code" } ?? "New code"
-            context.console.say("\(what) to type at a new \(place): \(code.spaced) (serves \(serviceWords))")
-        } else if change.reason != .used {
-            return
-        } else if let file = invitation.codeFile {
-            context.console.say(
-                "The code in \(file) was used. To let in another \(guests.one), write a new code into the file.")
-        } else {
-            context.console.say("The code was used, so it lets in nobody else.")
+            context.say(text.code(code, what, serves: serviceWords), as: .code)
+        } else if change.reason == .used {
+            context.say(text.codeUsed(file: invitation.codeFile))
         }
     }
 
     /// Why the code is another one, as a sentence; nil: the person knows.
     func why(_ change: CodeChange) -> String? {
-        let member = change.member.flatMap { memberName($0) }
-        return switch change.reason {
-        case .used: invitation.codeFile == nil ? "This code was used." : nil
-        case .time: "The last code has served for ten minutes."
-        case .wrongTries:
-            "\(HostCode.mostWrongTries) wrong codes were typed\(member.map { ", the last one at “\($0)”" } ?? "")."
-        case .byMember: member.map { "“\($0)” has replaced the room's code." } ?? "The room's code was replaced."
-        case .roomsJoined: "Two parts of the room have met, and have one code now."
-        case .memberPutOut: "Whoever was put out knew the last code."
-        case .asked, .given: nil
-        }
-    }
-
-    private static func name(_ reason: CodeChange.Reason) -> String {
-        switch reason {
-        case .used: "used"
-        case .time: "time"
-        case .asked: "asked"
-        case .wrongTries: "wrong-codes"
-        case .given: "given"
-        case .byMember: "member"
-        case .roomsJoined: "joined"
-        case .memberPutOut: "put-out"
-        }
+        DoorText.why(
+            change.reason, member: change.member.flatMap { memberName($0) }, isFile: invitation.codeFile != nil)
     }
 
     /// Somebody has typed the code and is let in.
@@ -324,42 +233,20 @@ final class DoorReporter: Sendable {
             return isStillValid && !state.hasSaidService
         }
         guard isFirst else { return }
-        context.console.say("\(visitor) has typed the code. It still serves \(serviceWords).")
+        context.say("\(visitor) has typed the code. It still serves \(serviceWords).")
     }
 
-    /// Whom the code serves and until when, and how to get another one.
     private var serviceWords: String {
         let (service, end) = state.withLock { ($0.service, $0.codeEnd) }
-        let whom =
-            switch service {
-            case .everybody, .room, .always: "everybody" + (end.map { ", until \(CommonText.clock($0))" } ?? "")
-            case .one: "one \(guests.one)"
-            }
-        return whom + (takesKey ? "; c makes a new one" : "")
+        return text.service(service, until: end, takesKey: prompt.takesCommands && invitation.showsCode)
     }
-
-    /// The person can press a key for a new code.
-    private var takesKey: Bool { prompt.takesCommands && invitation.showsCode }
-
-    /// Where the code is typed.
-    private var place: String { guests == .viewers ? "viewer" : "member" }
 
     /// Whoever types the code of a moment ago should know that it is the code that has changed.
     private var hintOfUsedCode: String {
         let (used, code, service) = state.withLock { ($0.codeUsed, $0.code, $0.service) }
         guard case .one = service, let used, .now - used < .seconds(600) else { return "" }
-        let words = " A code lets in one \(guests.one), and the last one was used."
+        let words = " A code lets in one \(text.guests.one), and the last one was used."
         guard let code, invitation.showsCode else { return words }
         return "\(words) The code to type now: \(code.spaced)"
-    }
-
-    /// A visitor, for a program.
-    static func fields(
-        _ visitor: Visitor, _ more: [String: EventWriter.Value?] = [:]
-    ) -> [String: EventWriter.Value?] {
-        var fields = more
-        fields["address"] = .string("\(visitor.address)")
-        fields["name"] = visitor.name.map { .string($0) }
-        return fields
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BeamDiscovery
 import BeamProtocol
+import BeamTerminal
 import BeamViewer
 import Foundation
 import Synchronization
@@ -58,13 +59,7 @@ struct HostsCommand: ParsableCommand {
             return try context.conclude(.failed(problem))
         }
         for host in hosts.sorted {
-            context.events.write(
-                "host",
-                [
-                    "name": .string(PeerText.name(host.name)), "port": .integer(Int(host.port)),
-                    "hostName": .string(host.hostName), "address": host.addresses.first.map { .string($0) },
-                    "addresses": .array(host.addresses.map { .string($0) }),
-                ])
+            context.events.write(.list(.host(host)))
             if !json {
                 let place = host.addresses.first ?? host.hostName
                 Console.list("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
@@ -73,13 +68,7 @@ struct HostsCommand: ParsableCommand {
         for room in rooms {
             guard let door = room.doors.first else { continue }
             let people = room.standing?.members ?? 1
-            context.events.write(
-                "room-found",
-                [
-                    "name": .string(room.room), "here": .integer(people), "address": .string(door.host),
-                    "port": .integer(Int(clamping: door.port)),
-                    "addresses": .array(room.doors.map { .string($0.host) }),
-                ])
+            context.events.write(.list(.room(name: room.room, members: people, doors: room.doors)))
             if !json {
                 // How it is entered takes the place of what a host doesn't have.
                 Console.list(
@@ -89,7 +78,7 @@ struct HostsCommand: ParsableCommand {
             }
         }
         if hosts.sorted.isEmpty, rooms.isEmpty {
-            let time = wait > 0 ? " in \(ShareReporter.number(wait)) s" : ""
+            let time = wait > 0 ? " in \(CommonText.number(wait)) s" : ""
             context.console.say(
                 "No host and no room was found\(time). Run `beamroom share` on the machine that you want to watch.")
         }

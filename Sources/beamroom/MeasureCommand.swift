@@ -2,6 +2,7 @@ import ArgumentParser
 import BeamCapture
 import BeamMeasure
 import BeamMedia
+import BeamTerminal
 import Foundation
 import Glibc
 
@@ -156,8 +157,7 @@ struct MeasureCommand: ParsableCommand {
         let report = Report(records, comparison: comparison, failures: failures, isCancelled: isCancelled)
         try output.write(report: report.html(plots: plots))
         context.events.write(comparison)
-        context.events.write(
-            "report", ["results": .string(output.resultsPath), "report": .string(output.reportPath)])
+        context.events.write(.measure(.report(results: output.resultsPath, path: output.reportPath)))
         if !json, !records.isEmpty {
             Console.list(TextTable.summary(records))
             if let comparison { Console.list("\nAgainst \(comparison.path):\n\(TextTable.comparison(comparison))") }

@@ -1,5 +1,6 @@
 import BeamMeasure
 import BeamMedia
+import BeamTerminal
 import Foundation
 import Glibc
 import Synchronization
@@ -109,14 +110,14 @@ extension EventWriter {
         guard
             let fields = try? JSONDecoder().decode([String: JSONValue].self, from: Data(ResultsFile.line(record).utf8))
         else { return }
-        write("result", fields.filter { $0.value != .null })
+        write(.measure(.result(fields.filter { $0.value != .null })))
     }
 
     /// Each cell's ratios, or differences.
     func write(_ comparison: Comparison?) {
         for cell in comparison?.cells ?? [] {
-            let changes = cell.changes.map { change -> (String, Value) in
-                let spread: [String: Value] = [
+            let changes = cell.changes.map { change -> (String, JSONValue) in
+                let spread: [String: JSONValue] = [
                     "median": .number(change.spread.median), "min": .number(change.spread.min),
                     "max": .number(change.spread.max),
                     "is": .string(change.figure.isComparedByDifference ? "difference" : "ratio"),
@@ -125,11 +126,10 @@ extension EventWriter {
                 return (change.figure.rawValue, .object(spread))
             }
             write(
-                "comparison",
-                [
-                    "cell": .string(cell.cell), "against": .string(comparison?.path ?? ""),
-                    "figures": .object(Dictionary(changes, uniquingKeysWith: { first, _ in first })),
-                ])
+                .measure(
+                    .comparison(
+                        cell: cell.cell, against: comparison?.path ?? "",
+                        figures: Dictionary(changes, uniquingKeysWith: { first, _ in first }))))
         }
     }
 }

@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamProtocol
+import BeamTerminal
 import Dispatch
 import Glibc
 import Synchronization
@@ -92,12 +93,7 @@ final class ProgramInput: Sendable {
     func lineTooLong() { report(BadLine(reason: "it is longer than \(Self.longestLine) bytes")) }
 
     private func report(_ error: BadLine) {
-        events.write(
-            "error",
-            [
-                "what": .string("line"), "line": .integer(state.withLock { $0.line }),
-                "id": error.id.map { .string($0) }, "reason": .string(error.reason),
-            ])
+        events.write(.words(.badLine(state.withLock { $0.line }, id: error.id, reason: error.reason)))
     }
 
     /// The room has told what became of a message.

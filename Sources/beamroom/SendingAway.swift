@@ -71,11 +71,11 @@ final class SendingAway: Sendable {
     private func sendAway(_ viewer: Guest, forGood: Bool) {
         host.sendAway(viewer.identity, forGood: forGood)
         let name = viewer.shownName
-        context.say(
+        context.tell(
+            .pairing(.sentAway(name: name, isForGood: forGood)),
             forGood
                 ? "“\(name)” is sent away for good: it isn't let in while you share, and has to be let in anew after that."
                 : "“\(name)” is sent away for a minute.")
-        context.events.write("sent-away", ["name": .string(name), "forGood": .bool(forGood)])
     }
 
     private struct NotFound: Error {

@@ -1,5 +1,7 @@
+import BeamClock
 import BeamMedia
 import BeamProtocol
+import BeamTerminal
 import Foundation
 
 /// The terminal's table of viewers, the slowest first.
@@ -45,7 +47,7 @@ struct ViewerTable {
         }
         let hidden = sorted.dropFirst(shown.count)
         if let slowest = hidden.first {
-            let rate = ShareReporter.number(slowest.framesPerSecond.rounded())
+            let rate = CommonText.number(slowest.framesPerSecond.rounded())
             lines.append(
                 slowest.isWatching
                     ? "  and \(hidden.count) more, with \(rate) \(rate == "1" ? "frame/s" : "frames/s") or more"
@@ -55,14 +57,24 @@ struct ViewerTable {
     }
 }
 
+extension ViewerRate {
+    var row: ViewerTable.Row {
+        ViewerTable.Row(
+            name: viewer.name.map { "“\(PeerText.name($0, columns: ViewerTable.nameColumns))”" } ?? "\(viewer.address)",
+            framesPerSecond: rate.framesPerSecond, bitsPerSecond: rate.bitsPerSecond, loss: viewer.loss,
+            roundTrip: viewer.roundTrip, isReduced: viewer.isReduced, isWatching: viewer.isWatching,
+            time: MediaTime.now - viewer.since)
+    }
+}
+
 extension ViewerTable.Row {
     fileprivate var cells: [String] {
         let stream = !isWatching ? "waiting" : isReduced ? "smaller" : "full"
         return [
-            name, ShareReporter.number(framesPerSecond.rounded()),
+            name, CommonText.number(framesPerSecond.rounded()),
             String(format: "%.1f", bitsPerSecond / 1e6),
             loss.map { String(format: "%.1f %%", $0 * 100) } ?? "–",
-            roundTrip.map { "\(ShareReporter.number($0.inMilliseconds.rounded())) ms" } ?? "–", stream,
+            roundTrip.map { "\(CommonText.number($0.inMilliseconds.rounded())) ms" } ?? "–", stream,
             Self.words(time),
         ]
     }

@@ -15,7 +15,7 @@ struct WatchTarget: Sendable {
         case name(String, address: Endpoint?)
     }
 
-    static let defaultPort: UInt16 = 52345
+    static let defaultPort = AddressText.usualPort
     /// In bytes of UTF-8: a DNS name has at most 253, and one of discovery 63.
     private static let longest = 255
 

@@ -14,7 +14,7 @@ struct LogReporterTests {
     private func printed(_ events: [LogEvent]) throws -> [String] {
         let pipe = Pipe()
         let console = Console(pipe.fileHandleForWriting.fileDescriptor)
-        let reporter = LogReporter({ console.say($0) }, EventWriter(isEnabled: false, start: .zero), nil)
+        let reporter = LogReporter(CommandContext(json: false, console: console))
         for event in events { reporter.handle(event) }
         console.close()
         try pipe.fileHandleForWriting.close()
@@ -50,12 +50,12 @@ struct LogReporterTests {
                         from: Self.guest, name: "sofa", id: "\(number)", json: Array("garbage".utf8), isForAll: true)))
         }
         let printed = try printed(events)
-        let periods = 1 + Int((ContinuousClock.now - start) / WordLimit.period)
+        let periods = 1 + Int((ContinuousClock.now - start) / FloodCounts.period)
         for words in ["writes", "locked", "Too much is written"] {
             let count = printed.count { $0.contains(words) }
-            #expect((1...WordLimit.most * periods).contains(count), "\(words): \(count)")
+            #expect((1...Flood.note.most * periods).contains(count), "\(words): \(count)")
         }
-        #expect(printed.count <= 3 * WordLimit.most * periods, "\(printed)")
+        #expect(printed.count <= 3 * Flood.note.most * periods, "\(printed)")
     }
 
     @Test func oneLineOfAPeerIsOneShortLine() throws {

@@ -1,6 +1,7 @@
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 import BeamViewer
 import Dispatch
 import Synchronization
@@ -130,7 +131,7 @@ final class EntryReporter: Sendable {
                 return (state.decide, isGiven ? MeetingProof.given : weak)
             }
             questions.withdrawCode()
-            context.events.write("let-in", ["from": .string(device.hex)])
+            context.events.write(.room(.letIn(by: device)))
             decide?(.letIn(device, proof))
         case .session(.waitingForDecision(let digits)):
             state.withLock { ($0.digits, $0.isTalking) = (digits, true) }
@@ -138,16 +139,10 @@ final class EntryReporter: Sendable {
         case .session(.hostPaired): state.withLock { $0.hasProvedCode = $0.digits == nil }
         case .session(.codeNeeded(let question)):
             state.withLock { ($0.isReached, $0.isTalking, $0.digits) = (true, true, nil) }
-            context.events.write(
-                "code-needed",
-                [
-                    "name": .string(question.host), "wasWrong": .bool(question.problem == .wrong),
-                    "wasReplaced": .bool(question.problem == .replaced),
-                    "mayAsk": .bool(question.mayAsk),
-                ])
+            context.events.write(.watch(.codeNeeded(question)))
         case .session(.waitingForPerson(let name, _)):
             state.withLock { ($0.isReached, $0.isTalking) = (true, true) }
-            context.events.write("asking", ["name": .string(name)])
+            context.events.write(.watch(.asking(name: name)))
         case .session(.refused(let refusal)) where manner.isTrial:
             let answer: CodeRound.Answer =
                 switch refusal {
@@ -156,9 +151,7 @@ final class EntryReporter: Sendable {
                 }
             state.withLock { $0.decide }?(.answered(answer))
         case .session(.refused(let refusal)):
-            context.events.write(
-                "refused",
-                ["reason": .string(refusal.reason), "by": .string(refusal.isByHost ? "member" : "newcomer")])
+            context.events.write(.room(.refused(refusal)))
         case .status(let status?): show(status)
         case .warning(let text): context.say("Warning: \(text)")
         case .failed(let reason): context.latch.end(.failed(reason))

@@ -1,5 +1,6 @@
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 import BeamViewer
 
 /// A room is entered.
@@ -27,16 +28,11 @@ extension Meeting {
         sayHowToEnter()
         showStatus(room)
         context.events.write(
-            "ready",
-            [
-                "room": .string(name), "name": .string(settings.server.name), "key": .string(own.hex),
-                "port": .integer(Int(server.controlPort)), "proved": .bool(doubt == nil),
-            ])
-        let early = state.withLock { state in
-            defer { state.early = nil }
-            return state.early ?? []
-        }
-        for event in early { words.handle(event) }
+            .room(
+                .ready(
+                    room: name, name: settings.server.name, key: own, port: server.controlPort, isProved: doubt == nil))
+        )
+        early.release { words.handle($0) }
         if doubt == nil { beginWords() }
         context.programs?.connect(
             ProgramInput.Handlers(
@@ -74,20 +70,6 @@ extension Meeting {
             prompt.takesCommands
             ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, c makes a new code, p pauses, ? lists the keys, Ctrl-C ends."
             : "Ctrl-C ends."
-        switch settings.invitation.acceptance {
-        case .ask: context.say("You are asked about newcomers without the code. \(keys)")
-        case .all:
-            context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
-        case .none where settings.invitation.showsCode || settings.invitation.hasCode:
-            context.say("You aren't asked about newcomers without the code; others in the room are. \(keys)")
-        case .none where settings.hasWindow:
-            context.say(
-                "You aren't asked about newcomers without the code; others in the room are. The window shows it (w). \(keys)"
-            )
-        case .none:
-            context.say(
-                "Nobody is asked here about newcomers; others in the room are. A code comes with --code-file FILE. \(keys)"
-            )
-        }
+        context.say(settings.invitation.wordsInRoom(keys: keys, hasWindow: settings.hasWindow))
     }
 }

@@ -1,5 +1,6 @@
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 import BeamTrust
 import BeamViewer
 import Synchronization
@@ -13,10 +14,9 @@ extension Meeting {
         case .keep(let room): keep(room)
         case .notAdmitted(let device, let refusal):
             // With --accept all, strangers can cause this as often as they like.
-            guard state.withLock({ $0.refusals.allows(at: .now) }) else { break }
-            context.say("Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
-            context.events.write(
-                "refused", ["from": .string(device.hex), "reason": .string(Self.words(refusal))])
+            context.tell(
+                .room(.notAdmitted(device, reason: Self.words(refusal))),
+                "Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).", as: .refusal)
         case .relayNeeded(let source, let relay): relayNeeded(source, through: relay)
         case .relayNotNeeded(let source): relayNotNeeded(source)
         case .relayed(let source, let relay): relayed(source, through: relay)
@@ -36,7 +36,7 @@ extension Meeting {
                 neighbours.noteUse()
                 letInAcquaintances()
             }
-            if state.withLock({ $0.early?.append(event) }) == nil { words.handle(event) }
+            if !early.hold(event) { words.handle(event) }
         }
         switch event {
         case .entered(let room): entered(room)
@@ -48,45 +48,43 @@ extension Meeting {
             if settings.watches { viewers?.update(people.filter { $0.device != own }) }
             if let id = state.withLock({ $0.id }) { presence?.setRoom(id, members: people.map(\.device), own: own) }
         case .violated(let device, let what):
-            context.events.write(
-                "violated", ["from": .string(device.hex), "reason": .string(PeerText.sentence(what))])
-            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
-            context.say("Warning: “\(people.name(of: device))” breaks the room's rules: \(PeerText.sentence(what)).")
+            let reason = PeerText.sentence(what)
+            context.tell(
+                .room(.violated(device, reason: reason)),
+                "Warning: “\(people.name(of: device))” breaks the room's rules: \(reason).", as: .violation)
         case .forked(let device, let name):
-            context.events.write("forked", ["from": .string(device.hex), "name": .string(PeerText.name(name))])
-            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
-            context.say(
-                "Warning: “\(PeerText.name(name))” has told different members different things; what it has signed proves "
-                    + "it. Nothing more of its words is taken. Members that were here before it can put it out: x.")
+            let name = PeerText.name(name)
+            context.tell(
+                .room(.forked(.init(device, name))),
+                "Warning: “\(name)” has told different members different things; what it has signed proves "
+                    + "it. Nothing more of its words is taken. Members that were here before it can put it out: x.",
+                as: .violation)
         case .otherVersion(let device):
-            context.events.write("other-version", ["from": .string(device.hex)])
-            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
-            context.say(
+            context.tell(
+                .room(.otherVersion(device)),
                 "“\(people.name(of: device))” has a version of BeamRoom that can't meet this one in a room: install the "
-                    + "same version on both.")
+                    + "same version on both.", as: .violation)
         case .refused(let device, let pause): refused(by: device, pause)
         case .putOut(let name):
             end(
-                "put-out", "“\(PeerText.name(name))” has put this device out of the room.", inShort: "you were put out",
-                forgets: true)
+                "“\(PeerText.name(name))” has put this device out of the room.", inShort: "you were put out",
+                isPutOut: true)
         case .memberPutOut(let device, let author, let name):
             people.notePutOut(device, by: author == own ? nil : PeerText.name(name))
         case .full:
             end(
-                "refused",
                 "The room is full: \(MeshLimits.members) members are here. Come back when somebody has left.",
                 inShort: "the room is full", forgets: false)
         case .notResumed:
             end(
-                "refused",
                 "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
                 inShort: "you don't belong to it any more", forgets: true)
         case .history, .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
         }
     }
 
-    private func end(_ event: String, _ reason: String, inShort farewell: String, forgets: Bool) {
-        context.events.write(event, ["reason": .string(reason)])
+    private func end(_ reason: String, inShort farewell: String, isPutOut: Bool = false, forgets: Bool = true) {
+        context.events.write(.room(isPutOut ? .wasPutOut(reason: reason) : .notIn(reason: reason)))
         if forgets,
             let id = state.withLock({ state in
                 state.unstored = nil
@@ -121,7 +119,7 @@ extension Meeting {
             board.setCode(settings.invitation.acceptance == .all ? nil : change.code)
             // Otherwise the person has done it, or reads why elsewhere.
             if change.member.map({ $0 != own }) ?? false, let why = door.why(change),
-                state.withLock({ $0.codeWords.allows(at: .now) })
+                context.floods.allows(.windowCode)
             {
                 board.tell("\(why) There is a new one (w)")
             }

@@ -53,19 +53,14 @@ extension Meeting {
         server?.putOut(member.device, alsoThoseLetIn: alsoLetIn) { [context] refusal in
             if let refusal {
                 let words = Self.words(refusal)
-                context.say("“\(name)” isn't put out: \(words).")
-                context.events.write(
-                    "error", ["what": .string("putOut"), "name": .string(name), "reason": .string(words)])
+                context.tell(
+                    .room(.notPutOut(name: name, reason: words)), "“\(name)” isn't put out: \(words).")
             } else {
-                context.say(
+                context.tell(
+                    .room(.putOut(.init(member.device, name), alsoLetIn: alsoLetIn)),
                     alsoLetIn
                         ? "“\(name)” is put out of the room with all whom it has let in: they get nothing of it any more."
                         : "“\(name)” is put out of the room, and gets nothing of it any more.")
-                context.events.write(
-                    "put-out",
-                    [
-                        "from": .string(member.device.hex), "name": .string(name), "alsoLetIn": .bool(alsoLetIn),
-                    ])
             }
         }
     }
@@ -91,16 +86,11 @@ extension Meeting {
     /// A member closes this device's links for a while.
     func refused(by device: DeviceKey, _ pause: MeshPause) {
         let seconds = max(1, Int(pause.duration.inSeconds.rounded(.up)))
-        context.events.write(
-            "link-refused",
-            [
-                "from": .string(device.hex), "name": .string(people.name(of: device)),
-                "reason": .string(Self.words(pause.reason)), "seconds": .integer(seconds),
-            ])
-        guard state.withLock({ $0.refusals.allows(at: .now) }) else { return }
-        context.say(
-            "“\(people.name(of: device))” takes no connection from this device for \(CommonText.count(seconds, "second")): "
-                + "\(Self.words(pause.reason)).")
+        let (name, reason) = (people.name(of: device), Self.words(pause.reason))
+        context.tell(
+            .room(.linkRefused(by: .init(device, name), reason: reason, seconds: seconds)),
+            "“\(name)” takes no connection from this device for \(CommonText.count(seconds, "second")): \(reason).",
+            as: .refusal)
     }
 
     static func words(_ reason: MeshPause.Reason) -> String {

@@ -1,5 +1,6 @@
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 import BeamViewer
 
 /// Other rooms of this one's name, and of names that are near.
@@ -12,7 +13,7 @@ extension Meeting {
         let words =
             "You made the room “\(name)”. Also here: \(near.map { "“\($0)”" }.joined(separator: ", "))."
         context.say(words + " To enter that: `beamroom room \(CommonText.shellWord(first))`.")
-        context.events.write("near-rooms", ["room": .string(name), "rooms": .array(near.map { .string($0) })])
+        context.events.write(.room(.nearRooms(room: name, near: near)))
         board.tell(words)
     }
 
@@ -41,13 +42,8 @@ extension Meeting {
         let how =
             prompt.takesCommands
             ? ": j joins it." : ". To enter it: `beamroom room --at \(room.doors.first?.description ?? "ADDRESS")`."
-        context.say(words + how)
-        context.events.write(
-            "other-room",
-            [
-                "room": .string(name), "here": .integer(people),
-                "address": room.doors.first.map { .string($0.description) },
-            ])
+        context.tell(
+            .room(.otherRoom(name: name, members: people, address: room.doors.first)), words + how)
         board.setOffer("\(words): Enter joins it, Esc stays here")
     }
 
@@ -97,7 +93,7 @@ extension Meeting {
         case .enter(_, let found): room = PeerText.name(found.room)
         case .search: break
         }
-        context.events.write("moving", ["room": room.map { .string($0) }])
+        context.events.write(.room(.moving(to: room)))
         onMove?()
     }
 

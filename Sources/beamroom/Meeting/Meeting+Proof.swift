@@ -1,4 +1,5 @@
 import BeamProtocol
+import BeamTerminal
 import BeamTrust
 
 /// Nothing is shared in a room that has proved nothing, before the person has said that it is the right one.
@@ -25,7 +26,7 @@ extension Meeting {
         }
         context.say("\(waits) shared yet. \(reason)")
         if settings.sharesAtOnce {
-            context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
+            context.events.write(.room(.shareEnded(reason: reason)))
         }
         askForProof(thenShare: settings.sharesAtOnce)
     }

@@ -1,5 +1,6 @@
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 
 /// Pictures of members that can be got through another member only, who could show something else.
 extension Meeting {
@@ -19,11 +20,10 @@ extension Meeting {
         board.askRelay(
             source, through: relay,
             "“\(name)” can't be reached. Show its screen through “\(through)”, who could change what you see?")
-        context.events.write("relay-asked", fields(source, through: relay))
-        guard state.withLock({ $0.relayWords.allows(at: .now) }) else { return }
-        context.say(
+        context.tell(
+            .room(.relayAsked(member(source), through: member(relay))),
             "“\(name)” can't be reached directly. Its screen can be shown through “\(through)”, who could change what "
-                + "you see" + (prompt.takesCommands ? ": r shows it." : "."))
+                + "you see" + (prompt.takesCommands ? ": r shows it." : "."), as: .relay)
     }
 
     func relayNotNeeded(_ source: DeviceKey) {
@@ -34,7 +34,7 @@ extension Meeting {
         }
         board.settleRelay(source)
         viewers?.setNeededRelay(of: source, nil)
-        if wasAsked { context.events.write("relay-withdrawn", fields(source, through: nil)) }
+        if wasAsked { context.events.write(.room(.relayWithdrawn(member(source)))) }
     }
 
     /// The pictures of `source` come in another way.
@@ -44,18 +44,14 @@ extension Meeting {
         state.withLock { $0.relays[source] = through }
         // Otherwise nothing of it is seen any more.
         guard people.here.contains(where: { $0.device == source && $0.isSharing }) else { return }
-        context.events.write("relayed", fields(source, through: relay))
-        guard state.withLock({ $0.relayWords.allows(at: .now) }) else { return }
-        context.say(
+        context.tell(
+            .room(.relayed(member(source), through: relay.map(member))),
             through.map { "You see “\(name)” through “\($0)”, who could change what you see." }
-                ?? "You see “\(name)” directly.")
+                ?? "You see “\(name)” directly.", as: .relay)
     }
 
-    private func fields(_ source: DeviceKey, through relay: DeviceKey?) -> [String: EventWriter.Value?] {
-        [
-            "from": .string(source.hex), "name": .string(people.name(of: source)),
-            "through": relay.map { .string($0.hex) }, "throughName": relay.map { .string(people.name(of: $0)) },
-        ]
+    private func member(_ device: DeviceKey) -> ProgramEvent.Room.Member {
+        ProgramEvent.Room.Member(device, people.name(of: device))
     }
 
     // MARK: Answers

@@ -2,6 +2,7 @@ import BeamHost
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 import BeamTrust
 import BeamViewer
 import Dispatch
@@ -75,18 +76,12 @@ final class Meeting: Sendable {
         /// No other program of this user is in the room.
         var claim: RoomClaim?
         var reporters: [DeviceKey: WatchReporter] = [:]
-        var violations = WordLimit()
-        var refusals = WordLimit()
-        var relayWords = WordLimit()
         /// In the order in which they came up.
         var relayQuestions: [RelayQuestion] = []
         /// Through whom pictures come, by name.
         var relays: [DeviceKey: String] = [:]
-        var codeWords = WordLimit()
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressText?
-        /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
-        var early: [LogEvent]? = []
         /// The figures of the second before, and what was shared then.
         var last: (host: Host, report: HostReport)?
         /// The room has ended for this device; the person reads in the window why.
@@ -112,6 +107,8 @@ final class Meeting: Sendable {
     /// Seeks those who are known here in other rooms; one after another.
     let probes = DispatchQueue(label: "beam-room-probe")
     let state = Mutex(State())
+    /// What was written in the room before the event `ready`, which is the first one.
+    let early = EarlyEvents<LogEvent>()
 
     var own: DeviceKey { settings.server.identity.deviceKey }
 
@@ -202,11 +199,12 @@ final class Meeting: Sendable {
         state.withLock { state in
             // The claim of the old room ends with it.
             (state.parts, state.room, state.id, state.claim, state.entrance) = (nil, nil, nil, nil, nil)
-            (state.unstored, state.stored, state.last, state.early, state.reporters) = (nil, nil, nil, [], [:])
+            (state.unstored, state.stored, state.last, state.reporters) = (nil, nil, nil, [:])
             (state.move, state.letsInAcquaintances) = (nil, false)
             (state.asksForProof, state.sharesOnceProved) = (false, false)
             (state.relayQuestions, state.relays) = ([], [:])
         }
+        early.restart()
         neighbours.left()
         people.forget()
         board.reset()
@@ -389,9 +387,7 @@ final class Meeting: Sendable {
         }
         let room = state.withLock { $0.room }
         let sharing = here.count { $0.isSharing }
-        var fields: [String: EventWriter.Value?] = [
-            "here": .integer(here.count), "sharing": .integer(sharing),
-        ]
+        var own: (rate: StreamRate, viewers: Int)?
         if let host = parts.share.host {
             let report = host.report()
             // Each share counts from 0.
@@ -399,23 +395,16 @@ final class Meeting: Sendable {
                 defer { state.last = (host, report) }
                 return state.last.flatMap { $0.host === host ? $0.report : nil }
             }
-            let seconds = last.map { max(0.001, (report.time - $0.time).inSeconds) } ?? 1
-            let frames = Double(report.session.frames - (last?.session.frames ?? 0)) / seconds
-            let bits = Double(report.session.bytes - (last?.session.bytes ?? 0)) * 8 / seconds
-            fields["own"] = .object([
-                "fps": .rounded(frames), "kbps": .rounded(bits / 1000),
-                "viewers": .integer(report.session.viewers),
-            ])
-            let rounded = frames.rounded()
-            let rate =
-                "\(ShareReporter.number(rounded)) \(rounded == 1 ? "frame/s" : "frames/s")   "
-                + "\(ShareReporter.megabits(bits))/s"
+            let rate = StreamRate(report, since: last)
+            own = (rate, report.session.viewers)
             lines.append(
-                "You   \(host.isPaused ? "paused" : rate)   \(CommonText.count(report.session.viewers, "viewer"))")
+                "You   \(host.isPaused ? "paused" : CommonText.rate(rate))   "
+                    + CommonText.count(report.session.viewers, "viewer"))
         } else {
             state.withLock { $0.last = nil }
         }
-        context.events.write("stats", fields)
+        context.events.write(
+            .room(.stats(here: here.count, sharing: sharing, own: own?.rate, viewers: own?.viewers ?? 0)))
         guard let room else { return context.console.live(["Entering the room…"]) }
         context.console.live(lines)
         showStatus(room)
@@ -457,7 +446,7 @@ final class Meeting: Sendable {
         store(isEnd: true)
         _ = keeper.finish()
         context.console.finish()
-        context.events.write("summary", ["seconds": .rounded(context.events.millisecondsSinceStart / 1000)])
+        context.events.write(.room(.summary(seconds: context.events.millisecondsSinceStart / 1000)))
         if let transcript = words?.report { context.say(CommonText.written(transcript)) }
     }
 }

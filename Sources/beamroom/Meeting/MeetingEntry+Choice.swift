@@ -3,6 +3,7 @@ import BeamIdentity
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTerminal
 import BeamTrust
 import BeamViewer
 import Dispatch
@@ -56,21 +57,12 @@ extension MeetingEntry {
     }
 
     private func report(_ all: [MeetingCandidate], _ name: String) {
-        context.events.write(
-            "which-room",
-            [
-                "room": .string(PeerText.name(name)),
-                "rooms": .array(
-                    all.map { candidate in
-                        .object(
-                            [
-                                "here": .integer(candidate.members),
-                                "address": candidate.address.map { .string($0.description) },
-                                "keys": .array(Set(candidate.keys.values).map(\.hex).sorted().map { .string($0) }),
-                                "known": .array(candidate.known.map { .string(PeerText.name($0.name)) }),
-                            ].compactMapValues { $0 })
-                    }),
-            ])
+        let candidates = all.map { candidate in
+            ProgramEvent.Room.Candidate(
+                members: candidate.members, address: candidate.address, keys: Array(Set(candidate.keys.values)),
+                known: candidate.known.map { PeerText.name($0.name) })
+        }
+        context.events.write(.room(.whichRoom(name: PeerText.name(name), candidates)))
     }
 
     /// Asks in the terminal and in the window; the first answer counts.

@@ -69,8 +69,7 @@ extension MeetingEntry {
             case .notReached: ("unreachable", "Nobody answers at \(door).")
             case .busy: ("busy", "The member at \(door) lets others go first.")
             }
-        context.say(words)
-        context.events.write("code-not-taken", ["address": .string(door.description), "why": .string(word)])
+        context.tell(.room(.codeNotTaken(at: door, why: word)), words)
     }
 
     /// Nothing more can be tried: the program ends.

@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamProtocol
+import BeamTerminal
 import Synchronization
 
 /// Reports who is in a room of equals, and who comes, leaves, begins and ends to share.
@@ -11,8 +12,6 @@ final class MeetingPeople: Sendable {
         var hasBegun = false
         /// Those who were put out since the last list; nil: by this device, which says so itself.
         var putOut: [DeviceKey: String?] = [:]
-        /// What members can cause as often as they like.
-        var words = WordLimit()
     }
 
     private let context: CommandContext
@@ -37,28 +36,16 @@ final class MeetingPeople: Sendable {
         state.withLock { $0.names[device] }.map { PeerText.name($0) } ?? device.description
     }
 
-    private enum Change {
-        case came, left, shares, sharesNoMore, paused, resumed
+    private typealias Change = ProgramEvent.Room.Change
 
-        var event: String {
-            switch self {
-            case .came: "member-joined"
-            case .left: "member-left"
-            case .shares: "share-began"
-            case .sharesNoMore: "share-ended"
-            case .paused, .resumed: "share-paused"
-            }
-        }
-
-        func words(_ name: String) -> String {
-            switch self {
-            case .came: "“\(name)” is here."
-            case .left: "“\(name)” has left."
-            case .shares: "“\(name)” shares a screen."
-            case .sharesNoMore: "“\(name)” shares no longer."
-            case .paused: "“\(name)” has paused."
-            case .resumed: "“\(name)” goes on."
-            }
+    private static func words(_ change: Change, _ name: String) -> String {
+        switch change {
+        case .came: "“\(name)” is here."
+        case .left: "“\(name)” has left."
+        case .shares: "“\(name)” shares a screen."
+        case .sharesNoMore: "“\(name)” shares no longer."
+        case .paused: "“\(name)” has paused."
+        case .resumed: "“\(name)” goes on."
         }
     }
 
@@ -79,8 +66,9 @@ final class MeetingPeople: Sendable {
             }
             return (state.people, state.hasBegun, state.putOut)
         }
-        let list = people.map(fields)
-        if list != old.map(fields) || !hasBegun { context.events.write("people", ["people": .array(list)]) }
+        if !hasBegun || !old.elementsEqual(people, by: { $0.isShownAs($1) }) {
+            context.events.write(.room(.people(people, own: own)))
+        }
         for person in people where person.device != own {
             let before = old.first { $0.device == person.device }
             for change in Self.changes(before, person) { report(change, person, isNews: hasBegun) }
@@ -94,15 +82,16 @@ final class MeetingPeople: Sendable {
 
     /// Another member has put somebody out.
     private func report(_ person: MeshPerson, putOutBy name: String) {
-        context.events.write(
-            "put-out",
-            [
-                "from": .string(person.device.hex), "name": .string(PeerText.name(person.name)), "by": .string(name),
-            ])
-        guard state.withLock({ $0.words.allows(at: .now) }) else { return }
-        let words = "“\(name)” has put “\(PeerText.name(person.name))” out of the room."
+        let member = ProgramEvent.Room.Member(person)
+        tell(
+            .putOutBy(name, member), "“\(name)” has put “\(member.name)” out of the room.", inWindow: true)
+    }
+
+    private func tell(_ event: ProgramEvent.Room, _ words: String, inWindow: Bool) {
+        context.events.write(.room(event))
+        guard context.floods.allows(.people) else { return }
         context.say(words)
-        tell(words)
+        if inWindow { tell(words) }
     }
 
     private static func changes(_ old: MeshPerson?, _ new: MeshPerson) -> [Change] {
@@ -119,26 +108,10 @@ final class MeetingPeople: Sendable {
 
     /// - Parameter isSaid: the person reads it, too.
     private func report(_ change: Change, _ person: MeshPerson, isNews: Bool, isSaid: Bool = true) {
-        var fields: [String: EventWriter.Value?] = [
-            "from": .string(person.device.hex), "name": .string(PeerText.name(person.name)),
-        ]
-        if case .paused = change { fields["on"] = .bool(true) }
-        if case .resumed = change { fields["on"] = .bool(false) }
-        context.events.write(change.event, fields)
-        guard isSaid, state.withLock({ $0.words.allows(at: .now) }) else { return }
-        let words = change.words(PeerText.name(person.name))
-        context.say(words)
+        let member = ProgramEvent.Room.Member(person)
+        guard isSaid else { return context.events.write(.room(.changed(member, change))) }
         // Members that are here before this device are in the list.
-        if isNews { tell(words) }
-    }
-
-    private func fields(_ person: MeshPerson) -> EventWriter.Value {
-        .object(
-            [
-                "key": .string(person.device.hex), "name": .string(PeerText.name(person.name)),
-                "here": .bool(person.isHere), "sharing": .bool(person.isSharing), "paused": .bool(person.isPaused),
-                "own": .bool(person.device == own), "hops": person.hops.map { .integer($0) },
-            ].compactMapValues { $0 })
+        tell(.changed(member, change), Self.words(change, member.name), inWindow: isNews)
     }
 
     /// Says who is here, a line each.
@@ -163,5 +136,18 @@ final class MeetingPeople: Sendable {
         let digits = text.lowercased().filter { !$0.isWhitespace }
         guard digits.count >= 4 else { return [] }
         return others.filter { $0.device.hex.hasPrefix(digits) }
+    }
+}
+
+extension ProgramEvent.Room.Member {
+    fileprivate init(_ person: MeshPerson) { self.init(person.device, PeerText.name(person.name)) }
+}
+
+extension MeshPerson {
+    /// Programs are told the same of both.
+    fileprivate func isShownAs(_ other: MeshPerson) -> Bool {
+        var other = other
+        other.addresses = addresses
+        return other == self
     }
 }

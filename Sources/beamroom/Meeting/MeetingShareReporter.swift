@@ -1,7 +1,7 @@
-import BeamClock
 import BeamHost
 import BeamMedia
-import BeamSound
+import BeamProtocol
+import BeamTerminal
 import BeamViewer
 import Synchronization
 
@@ -9,15 +9,12 @@ import Synchronization
 final class MeetingShareReporter: Sendable {
     private let context: CommandContext
     private let board: MeshBoard
-    /// Keys in the terminal are commands.
-    private let takesCommands: Bool
+    private let text: ShareText
     /// The sound is what this machine plays.
     private let sharesPlayedSound: Bool
     /// Nobody else is here.
     private let isAlone: @Sendable () -> Bool
-    private let sound = Mutex(WordLimit())
-    private let loads = Mutex(WordLimit())
-    private let visible = Mutex(SpokenVisibility())
+    private let visibility = Mutex(SourceVisibility.visible)
     /// The room has ended for this device: what is still said of its share isn't true any more.
     private let hasEnded = Mutex(false)
 
@@ -29,7 +26,7 @@ final class MeetingShareReporter: Sendable {
         self.sharesPlayedSound = sharesPlayedSound
         self.context = context
         self.board = board
-        self.takesCommands = takesCommands
+        text = ShareText(isInRoom: true, takesCommands: takesCommands)
     }
 
     /// The room has ended for this device.
@@ -42,75 +39,54 @@ final class MeetingShareReporter: Sendable {
         case .began(let facts, let warnings):
             board.setShare(isOn: true, isPaused: false)
             for warning in warnings { context.say("Warning: \(warning)") }
-            context.say(
-                "You share \(facts.source), \(facts.size.width) × \(facts.size.height), with everybody in the room."
-                    + (takesCommands ? " s ends that." : ""))
+            context.tell(.room(.shareBegan(facts)), text.began(facts))
             board.tell(
                 isAlone()
                     ? "Whoever comes sees your screen. Press s to end that."
                     : "The others see your screen now. Press s to end that.")
-            context.events.write(
-                "own-share",
-                [
-                    "on": .bool(true), "source": .string(facts.source), "width": .integer(facts.size.width),
-                    "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
-                    "mediaPort": .integer(Int(facts.mediaPort)),
-                ])
         case .failed(let reason):
-            context.say("Your screen isn't shared. \(reason)")
-            board.tell("Your screen isn't shared. \(reason)")
-            context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
+            tell(.room(.shareEnded(reason: reason)), "Your screen isn't shared. \(reason)")
         case .ended(let reason):
             board.setShare(isOn: false, isPaused: false)
             board.setSharesPlayedSound(false)
-            let words = reason.map { "You share no longer: \($0)" } ?? "You share no longer."
-            context.say(words)
-            board.tell(words)
-            context.events.write("own-share", ["on": .bool(false), "reason": reason.map { .string($0) }])
+            tell(
+                .room(.shareEnded(reason: reason)),
+                reason.map { "You share no longer: \($0)" } ?? "You share no longer.")
         case .host(let notice): handle(notice)
         }
     }
 
     /// Of what this device shares; and of the files of words.
     func handle(_ notice: HostNotice) {
+        let event = ProgramEvent.Share(notice).map { ProgramEvent.share($0) }
         switch notice {
         case .paused(let isPaused):
             board.setShare(isOn: true, isPaused: isPaused)
-            context.say(
-                isPaused
-                    ? "Paused: nothing is captured, and the others keep the last picture."
-                        + (takesCommands ? " Press p to resume." : "")
-                    : "Resumed: the others see your screen again.")
-            context.events.write("paused", ["on": .bool(isPaused)])
-        case .warning(let text): context.say("Warning: \(text)")
-        case .resized(let size): context.say("Your picture is now \(size.width) × \(size.height).")
+            context.tell(event, text.sentence(notice))
         case .sourceVisibility(let visibility):
-            context.events.write("source-visible", visibility.fields)
-            if let words = visible.withLock({ $0.words(for: visibility, now: .now) }) {
-                context.say(words)
-                board.tell(words)
+            let before = self.visibility.withLock { before in
+                defer { before = visibility }
+                return before
             }
-        case .captionLineRefused(let number, let reason):
-            context.say("Line \(number) of the captions was left out: \(reason).")
-        case .captionsEnded: context.say("The captions have ended.")
-        case .transcriptFailed(let reason):
-            context.say("The transcript has ended: \(reason)")
-            context.events.write("transcript-failed", ["reason": .string(reason)])
+            tell(event, ShareText.sentence(visibility, after: before), as: .visibility)
         case .sound(let state):
-            context.events.write("sound", SoundText.fields(state))
             if case .capturing = state, sharesPlayedSound { board.setSharesPlayedSound(true) }
-            if sound.withLock({ $0.allows(at: .now) }) { context.say(state.description) }
-        case .soundFailed(let reason): context.say("Warning: \(reason) Your screen is shared without it.")
-        case .session(.pictureLimited(let session, let limit)):
-            context.say(CommonText.pictureLimited(limit, who: "Somebody in the room"))
-            context.events.write("viewer-limited", CommonText.fields(limit, session: session))
-        case .session(.overloaded(let sheds, let viewers)):
-            context.events.write("overload", CommonText.fields(sheds, viewers: viewers))
-            guard loads.withLock({ $0.allows(at: .now) }) else { break }
-            let words = CommonText.overloaded(sheds, viewers: viewers)
-            context.say(words)
-            board.tell(words)
+            context.tell(event, text.sentence(notice), as: .sound)
+        case .session(.pictureLimited(_, let limit)):
+            context.tell(event, ShareText.pictureLimited(limit, who: "Somebody in the room"))
+        case .session(.overloaded): tell(event, text.sentence(notice) ?? "", as: .load)
+        case .transcriptFailed: context.tell(event, text.sentence(notice))
+        case .warning, .resized, .captionLineRefused, .captionsEnded, .soundFailed:
+            context.tell(nil, text.sentence(notice), as: Flood(notice))
         case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
         }
+    }
+
+    /// In the terminal and in the window.
+    private func tell(_ event: ProgramEvent?, _ words: String, as flood: Flood? = nil) {
+        if let event { context.events.write(event) }
+        guard flood.map(context.floods.allows) ?? true else { return }
+        context.say(words)
+        board.tell(words)
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Testing
 
-@testable import beamroom
+@testable import BeamTerminal
 
 /// F_SETPIPE_SZ (fcntl(2)), which Swift can't import.
 private let setPipeSize: CInt = 1031

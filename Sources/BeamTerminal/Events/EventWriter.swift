@@ -1,0 +1,64 @@
+import BeamClock
+import BeamMedia
+import BeamProtocol
+import Foundation
+import Glibc
+
+/// One JSON object a line on standard output, each with `event` and `t` (seconds since the start).
+///
+/// `write` doesn't wait for the reader (see `QueuedOutput`). If the reader falls behind by more than `limit`, the oldest events are
+/// replaced by an event `dropped` with their `count`.
+public final class EventWriter: Sendable {
+    private let start: MediaTime
+    /// Nil: nothing is written.
+    private let output: QueuedOutput?
+    /// In every event.
+    private let common: [String: JSONValue]
+
+    /// Limit of the queued events in bytes: hours of statistics, or some hundred messages of the greatest length.
+    private static let limit = 32 << 20
+
+    /// Writes nothing unless `isEnabled`.
+    public init(isEnabled: Bool, start: MediaTime) {
+        self.start = start
+        common = [:]
+        output =
+            isEnabled
+            ? QueuedOutput(STDOUT_FILENO, limit: Self.limit) { count in
+                Self.line(.dropped(count), [:], start)
+            } : nil
+    }
+
+    /// Writes the events of one of several hosts to the same reader, each with `host`, and with `from` if there is a
+    /// `device`.
+    public init(_ all: EventWriter, host: String, device: DeviceKey? = nil) {
+        start = all.start
+        output = all.output
+        common = ["host": .string(host), "from": device.map { .string($0.hex) }].compactMapValues { $0 }
+    }
+
+    public func write(_ event: ProgramEvent) { output?.add(Self.line(event, common, start)) }
+
+    /// Waits a bounded time until the events are written. Later ones are dropped.
+    public func close() { output?.close() }
+
+    private static func line(
+        _ event: ProgramEvent, _ common: [String: JSONValue], _ start: MediaTime
+    ) -> [UInt8] {
+        let record = event.record
+        var object = record.fields.merging(common) { $1 }
+        object["event"] = .string(record.name)
+        object["t"] = ((MediaTime.now - start).inMilliseconds / 1000).json
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Every number is finite and every key a string: encoding cannot fail.
+        guard var line = (try? encoder.encode(object)).map(Array.init) else { return [] }
+        if let (name, json) = record.text {
+            line.replaceSubrange(0..<1, with: Array("{\"\(name)\":".utf8) + json + [UInt8(ascii: ",")])
+        }
+        return line + [UInt8(ascii: "\n")]
+    }
+
+    /// Milliseconds since the start, for `first-frame`.
+    public var millisecondsSinceStart: Double { (MediaTime.now - start).inMilliseconds }
+}

@@ -1,0 +1,91 @@
+import BeamDiscovery
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import BeamTrust
+import Foundation
+
+extension ProgramEvent {
+    /// What `hosts` and `devices` list and change.
+    public enum List: Sendable {
+        case host(DiscoveredHost)
+        /// `doors`: at least one.
+        case room(name: String, members: Int, doors: [Endpoint])
+        case device(RememberedDevice, isWatching: Bool)
+        /// A viewer that watches and isn't remembered.
+        case guest(Guest)
+        case renamed(RememberedDevice, to: String)
+        case forgotten(TrustStore.Eviction)
+
+        var record: Record {
+            switch self {
+            case .host(let host):
+                Record(
+                    "host",
+                    [
+                        "name": PeerText.name(host.name), "port": Int(host.port), "hostName": host.hostName,
+                        "address": host.addresses.first, "addresses": host.addresses,
+                    ])
+            case .room(let name, let members, let doors):
+                Record(
+                    "room-found",
+                    [
+                        "name": name, "here": members, "address": doors.first?.host,
+                        "port": doors.first.map { Int($0.port) }, "addresses": doors.map(\.host),
+                    ])
+            case .device(let device, let isWatching):
+                Record(
+                    "device",
+                    [
+                        "name": device.name, "key": device.key.description,
+                        "roles": device.roles.map(\.rawValue).sorted(),
+                        "paired": device.pairedAt.formatted(.iso8601), "remembered": true, "watching": isWatching,
+                        "places": device.places.isEmpty ? nil : device.places,
+                    ])
+            case .guest(let guest):
+                Record(
+                    "device",
+                    guest.identity.fields(address: guest.shownName).merging([
+                        "name": guest.shownName, "roles": ["viewer"], "remembered": false, "watching": true,
+                    ]) { $1 })
+            case .renamed(let device, let name):
+                Record("renamed", ["name": name, "before": device.name, "key": device.key.description])
+            case .forgotten(let eviction):
+                Record(
+                    "forgotten",
+                    eviction.identity.fields(address: nil).merging([
+                        "name": eviction.name, "remembered": eviction.wasRemembered,
+                        "watching": eviction.wasWatching,
+                    ]) { $1 })
+            }
+        }
+    }
+
+    /// Of `measure`.
+    public enum Measure: Sendable {
+        /// A repetition, as it stands in results.jsonl.
+        case result([String: JSONValue])
+        /// A cell's ratios, or differences, by figure.
+        case comparison(cell: String, against: String, figures: [String: JSONValue])
+        case report(results: String, path: String)
+
+        var record: Record {
+            switch self {
+            case .result(let fields): Record("result", fields)
+            case .comparison(let cell, let against, let figures):
+                Record("comparison", ["cell": cell, "against": against, "figures": JSONValue.object(figures)])
+            case .report(let results, let path): Record("report", ["results": results, "report": path])
+            }
+        }
+    }
+}
+
+extension Guest.Identity {
+    /// The first digits of its key, or its address. `address`: as it is to be written; nil: as it is.
+    fileprivate func fields(address text: String?) -> [String: any EventField] {
+        switch self {
+        case .device(let key): ["key": key.description]
+        case .address(let address): ["address": text ?? "\(address)"]
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import BeamHost
+import BeamMedia
+import BeamProtocol
+import BeamSound
+
+extension ProgramEvent {
+    /// What is shared from here, and how it is sent: of `share`, and of a room's member that shares.
+    public enum Share: Sendable {
+        case ready(HostDescription)
+        case paused(Bool)
+        case sourceVisible(SourceVisibility)
+        case sound(SoundCaptureState)
+        case soundFailed(reason: String)
+        /// `isForSize`: because of the size in which the viewer shows the picture, not because of its path.
+        case layer(session: String, isReduced: Bool, isForSize: Bool)
+        /// Nil: the viewer gets the whole picture again.
+        case viewerLimited(session: String, PictureLimit?)
+        case overload(Shedding, viewers: Int)
+        case recording(path: String)
+        case recordingFailed(reason: String)
+        case transcriptFailed(reason: String)
+        case stats(HostReport, StreamRate, [ViewerRate])
+        case summary(HostReport, StreamRate)
+
+        var record: Record {
+            switch self {
+            case .ready(let facts):
+                Record(
+                    "ready",
+                    facts.picture.merging(["name": facts.name, "port": Int(facts.controlPort)]) { $1 })
+            case .paused(let isPaused): Record("paused", ["on": isPaused])
+            case .sourceVisible(let visibility): Record(visibility)
+            case .sound(let state): Record("sound", state.fields)
+            case .soundFailed(let reason): Record("sound", ["state": "failed", "reason": reason])
+            case .layer(let session, let isReduced, let isForSize):
+                Record("layer", ["session": session, "reduced": isReduced, "why": isForSize ? "size" : "path"])
+            case .viewerLimited(let session, let limit):
+                Record(
+                    "viewer-limited",
+                    [
+                        "session": session, "limited": limit != nil, "width": limit?.sent.width,
+                        "height": limit?.sent.height, "fullWidth": limit?.full.width, "fullHeight": limit?.full.height,
+                        "maxWidth": limit?.bounds.sides.width, "maxHeight": limit?.bounds.sides.height,
+                        "maxPixels": limit?.bounds.area,
+                    ])
+            case .overload(let sheds, let viewers): Record("overload", ["sheds": sheds.rawValue, "viewers": viewers])
+            case .recording(let path): Record("recording", ["file": path])
+            case .recordingFailed(let reason): Record("recording-failed", ["reason": reason])
+            case .transcriptFailed(let reason): Record("transcript-failed", ["reason": reason])
+            case .stats(let report, let rate, let viewers):
+                Record("stats", report.fields(rate).merging(["viewerStats": viewers.map(\.fields)]) { $1 })
+            case .summary(let report, let rate): Record("summary", report.fields(rate))
+            }
+        }
+    }
+}
+
+extension ProgramEvent.Record {
+    /// Of both ends.
+    init(_ visibility: SourceVisibility) {
+        let why: String? =
+            switch visibility {
+            case .visible: nil
+            case .windowHidden: "window-hidden"
+            case .monitorOff: "monitor-off"
+            case .regionOutside: "region-outside"
+            }
+        self.init("source-visible", ["visible": why == nil, "why": why])
+    }
+}
+
+extension HostDescription {
+    /// What is shared.
+    var picture: [String: any EventField] {
+        [
+            "source": source, "width": size.width, "height": size.height, "encoder": encoder,
+            "mediaPort": Int(mediaPort),
+        ]
+    }
+}
+
+extension SoundCaptureState {
+    fileprivate var fields: [String: any EventField] {
+        switch self {
+        case .capturing(let name): ["state": "capturing", "device": name]
+        case .noServer(let reason): ["state": "no-server", "reason": reason]
+        case .noDevice(let name): ["state": "no-device", "device": name]
+        case .onlyMonitor(let name): ["state": "no-microphone", "device": name]
+        case .lost: ["state": "lost"]
+        }
+    }
+}
+
+extension HostReport {
+    fileprivate func fields(_ rate: StreamRate) -> [String: any EventField] {
+        let layers = layers.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }
+        return rate.fields.merging([
+            "frames": session.frames, "bytes": session.bytes, "viewers": session.viewers,
+            "keyframes": session.keyframes, "captured": captured, "encoded": encoded, "replaced": replaced,
+            "datagrams": session.datagrams, "dropped": session.dropped, "retransmitted": session.retransmissions,
+            "parity": session.parity, "keyframesWanted": session.keyframeRequests, "sheds": session.sheds.rawValue,
+            "pathKbps": StreamRate.kilobits(session.pathRate), "width": size.width, "height": size.height,
+            "soundPackets": soundPackets, "soundSent": soundPackets == nil ? nil : session.soundPackets,
+            "soundRetransmitted": soundPackets == nil ? nil : session.soundRetransmissions,
+            "recorded": recording?.frames, "recordingDropped": recording?.dropped, "layers": layers,
+            "latencyMs": JSONValue.latencies(["capture": capture, "encode": encode]),
+        ]) { $1 }
+    }
+}
+
+extension HostReport.Layer {
+    fileprivate func fields(number: Int) -> [String: any EventField] {
+        [
+            "layer": number, "encoder": encoder, "bitRateLimit": bitRateLimit, "pathBound": isPathBound,
+            "frameRateLimit": frameRateLimit, "sentSize": sentSize.description, "quantiser": quantiser,
+        ]
+    }
+}

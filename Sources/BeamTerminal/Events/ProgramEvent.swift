@@ -1,0 +1,43 @@
+import BeamMedia
+
+/// What a program reads with `--json`, a line each: the schema of these lines. The page *Program events* lists every event
+/// with its fields, and a test compares it with this type.
+public enum ProgramEvent: Sendable {
+    case pairing(Pairing)
+    case share(Share)
+    case watch(Watch)
+    case words(Words)
+    case room(Room)
+    case list(List)
+    case measure(Measure)
+    /// The reader of standard output was too slow: so many events are missing here.
+    case dropped(Int)
+
+    /// An event's name and fields, as they are written.
+    struct Record {
+        var name: String
+        var fields: [String: JSONValue]
+        /// A field whose value is a JSON text of one line. It stands first, as it is.
+        var text: (name: String, json: [UInt8])?
+
+        /// A field without a value is left out.
+        init(_ name: String, _ fields: [String: any EventField] = [:], text: (name: String, json: [UInt8])? = nil) {
+            self.name = name
+            self.fields = fields.compactMapValues(\.json)
+            self.text = text
+        }
+    }
+
+    var record: Record {
+        switch self {
+        case .pairing(let event): event.record
+        case .share(let event): event.record
+        case .watch(let event): event.record
+        case .words(let event): event.record
+        case .room(let event): event.record
+        case .list(let event): event.record
+        case .measure(let event): event.record
+        case .dropped(let count): Record("dropped", ["count": count])
+        }
+    }
+}
