@@ -186,7 +186,8 @@ let package = Package(
             "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",
             "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test(
-            "BeamroomTests", "beamroom", "BeamVersion", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia",
+            "BeamroomTests", "beamroom", "BeamTerminal", "BeamVersion", "BeamCapture", "BeamNetwork", "BeamProtocol",
+            "BeamMedia",
             "CErrorStream"),
         test("EndToEndTests", "BeamMedia", "CXCB"),
     ]

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamTerminal
 import BeamTrust
 import BeamVersion
 import Glibc
@@ -38,6 +39,7 @@ struct Beamroom: ParsableCommand {
     /// Prints the error, or the help, and ends the program. Not ArgumentParser's `exit(withError:)`, which writes errors
     /// to the C library's `stderr`: that is silent here (`StandardStreams`).
     private static func end(with error: any Error) -> Never {
+        if let status = error as? ExitStatus { Glibc.exit(status.code) }
         let status = exitCode(for: error)
         let stream = status.isSuccess ? STDOUT_FILENO : StandardStreams.messages
         let text = TerminalText.wrapped(

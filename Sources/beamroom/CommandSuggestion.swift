@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamTerminal
 
 /// The error for a command that doesn't exist, with the one that was probably meant.
 enum CommandSuggestion {

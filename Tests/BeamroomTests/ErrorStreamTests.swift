@@ -1,6 +1,7 @@
 import CErrorStream
 import Foundation
 import Glibc
+import BeamTerminal
 import Testing
 
 @testable import beamroom

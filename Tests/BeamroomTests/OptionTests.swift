@@ -3,6 +3,7 @@ import BeamMedia
 import BeamNetwork
 import Testing
 
+@testable import BeamTerminal
 @testable import beamroom
 
 /// Values of options, valid and invalid.

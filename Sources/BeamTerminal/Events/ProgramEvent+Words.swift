@@ -73,7 +73,7 @@ extension ProgramEvent {
 
 extension LogContent {
     /// What wasn't written.
-    public var word: String { if case .note = self { "note" } else { "line" } }
+    var word: String { if case .note = self { "note" } else { "line" } }
 }
 
 extension LogLine {

@@ -22,7 +22,7 @@ public struct StreamRate: Sendable {
     }
 
     /// Of all that it has sent in so many seconds.
-    public init(_ report: HostReport, in seconds: Double) {
+    init(_ report: HostReport, in seconds: Double) {
         self.init((report.session.frames, report.session.bytes), since: nil, seconds: seconds)
     }
 
@@ -37,11 +37,11 @@ public struct StreamRate: Sendable {
 
 /// One viewer's rates in the last second, for `stats` and for the terminal.
 public struct ViewerRate: Sendable {
-    public let viewer: ViewerFigures
-    public let rate: StreamRate
+    let viewer: ViewerFigures
+    let rate: StreamRate
 
     /// Of each viewer of a report.
-    public static func all(_ report: HostReport, since previous: HostReport?) -> [ViewerRate] {
+    static func all(_ report: HostReport, since previous: HostReport?) -> [ViewerRate] {
         let seconds = StreamRate.seconds(report, previous)
         return report.viewers.map { viewer in
             let before = previous?.viewers.first { $0.session == viewer.session }

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The queue is limited in bytes. When it is full the oldest lines are left out, and their number is written in their
 /// place. If a write fails (disk full, reader gone), its lines are lost and counted, and the output goes on.
-public final class QueuedOutput: Sendable {
+final class QueuedOutput: Sendable {
     /// Erases that many rows of live lines, from the last one up, each from its first column to its end (ECMA-48, 8.3.22 and 8.3.41).
     private static func erasing(_ rows: Int) -> [UInt8] {
         guard rows > 0 else { return [] }
@@ -81,7 +81,7 @@ public final class QueuedOutput: Sendable {
     ///   - rows: how many rows of the terminal a live line takes now, which is more than one if the terminal has become
     ///     narrower since. Called on the writing thread.
     ///   - notice: makes the line, with its line end, that reports how many lines were left out. Called on the writing thread.
-    public init(
+    init(
         _ descriptor: CInt, limit: Int, rows: @escaping @Sendable ([UInt8]) -> Int = { _ in 1 },
         notice: @escaping @Sendable (Int) -> [UInt8]
     ) {
@@ -96,7 +96,7 @@ public final class QueuedOutput: Sendable {
     /// Adds a line, including its line end.
     ///
     /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
-    public func add(_ line: [UInt8], beforeWriting: (@Sendable () -> Void)? = nil) {
+    func add(_ line: [UInt8], beforeWriting: (@Sendable () -> Void)? = nil) {
         change { state in
             guard line.count <= limit else { return state.missing += 1 }
             state.lines.append(Line(bytes: line, beforeWriting: beforeWriting))
@@ -109,20 +109,20 @@ public final class QueuedOutput: Sendable {
     }
 
     /// Replaces the live lines, each without a line end.
-    public func setLive(_ lines: [[UInt8]]) { change { $0.live = lines } }
+    func setLive(_ lines: [[UInt8]]) { change { $0.live = lines } }
 
     /// Writes the live lines again, also if they are the same.
-    public func redraw() { change { $0.isStale = !$0.shownLive.isEmpty } }
+    func redraw() { change { $0.isStale = !$0.shownLive.isEmpty } }
 
     /// Waits until everything is written: at most 300 ms without progress, and 3 s in all.
     ///
     /// - Returns: whether everything was written.
     @discardableResult
-    public func flush() -> Bool { drain(closing: false) }
+    func flush() -> Bool { drain(closing: false) }
 
     /// As `flush`; lines added afterwards are dropped.
     @discardableResult
-    public func close() -> Bool { drain(closing: true) }
+    func close() -> Bool { drain(closing: true) }
 
     private func drain(closing: Bool) -> Bool {
         let drained = DispatchSemaphore(value: 0)

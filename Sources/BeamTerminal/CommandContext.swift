@@ -1,0 +1,113 @@
+import BeamClock
+import BeamMedia
+import BeamProtocol
+import Glibc
+
+/// What every command needs while it runs.
+public struct CommandContext: Sendable {
+    let start: MediaTime
+    public let console: Console
+    public let latch = EndingLatch()
+    public let events: EventWriter
+    /// What is left out of the lines for the person, because others can cause it as often as they like.
+    public let floods = FloodLimiter()
+    /// Another program's lines on standard input; nil without `--json`.
+    public let programs: ProgramInput?
+    /// Before each line for the person: which of several hosts it is about.
+    private let prefix: String
+
+    public init(json: Bool, console: Console = Console()) {
+        start = .now
+        self.console = console
+        prefix = ""
+        events = EventWriter(isEnabled: json, start: start)
+        programs = json ? ProgramInput(events) : nil
+        if json { endWithReader() }
+    }
+
+    /// Ends the program, as Ctrl-C does, when nobody reads its standard output any more.
+    public func endWithReader() {
+        let latch = self.latch
+        StandardStreams.whenReaderIsGone { latch.end(.done) }
+    }
+
+    /// The context of one of several hosts: it ends by itself, and says which host it is about. Not to be closed.
+    ///
+    /// - Parameters:
+    ///   - host: as it was named on the command line, or as a room calls it.
+    ///   - device: whose events say which device they are about, too.
+    public init(_ all: CommandContext, host: String, device: DeviceKey? = nil) {
+        start = all.start
+        console = all.console
+        prefix = "“\(PeerText.name(host))”: "
+        events = EventWriter(all.events, host: host, device: device)
+        programs = all.programs
+    }
+
+    /// Writes a line for the person.
+    public func say(_ line: String) { console.say(prefix + line) }
+
+    /// Writes the line unless too many of its kind were written lately.
+    public func say(_ line: String, as flood: Flood) {
+        if floods.allows(flood) { say(line) }
+    }
+
+    /// Tells programs what happens, and the person in words. Nil: not them.
+    ///
+    /// - Parameter flood: the words are left out if too many of their kind were said lately; nil: never.
+    public func tell(_ event: ProgramEvent?, _ words: String?, as flood: Flood? = nil) {
+        if let event { events.write(event) }
+        guard let words, flood.map(floods.allows) ?? true else { return }
+        say(words)
+    }
+
+    /// Waits a bounded time until the line is written: before a library's messages are kept away from standard error, with
+    /// which this one would be lost.
+    public func sayAtOnce(_ line: String) {
+        say(line)
+        console.flush()
+    }
+
+    /// Every command calls this last. Waits a bounded time until messages and events are written.
+    public func close() {
+        TerminalMode.shared.leave()
+        programs?.end()
+        events.close()
+        console.close()
+    }
+
+    /// When the display has gone: ends the program on the present thread, while the main thread is blocked for ever.
+    ///
+    /// - Parameter finish: ends what runs, and throws the exit status.
+    public func endWithoutDisplay(_ finish: (Ending) throws -> Void) -> Never {
+        latch.end(.failed(Self.lostDisplay))
+        var status: CInt = 0
+        do { try finish(latch.wait()) } catch { status = (error as? ExitStatus)?.code ?? 1 }
+        close()
+        _exit(status)
+    }
+
+    private static let lostDisplay =
+        "The display has gone: its X server has ended, or the connection to it was lost. "
+        + "Watch again when it is back."
+
+    /// Prints the reason of `ending`, and throws its exit status.
+    public func conclude(_ ending: Ending) throws {
+        switch ending {
+        case .done, .timeLimit: return
+        case .failed(let reason):
+            console.say("beamroom: \(reason)")
+            throw ExitStatus(1)
+        case .peerLost(let reason):
+            if let reason { console.say("beamroom: \(reason)") }
+            throw ExitStatus(2)
+        }
+    }
+}
+
+/// How the program ends; what there is to say was said.
+public struct ExitStatus: Error {
+    public let code: Int32
+
+    public init(_ code: Int32) { self.code = code }
+}

@@ -1,0 +1,243 @@
+import BeamProtocol
+import Foundation
+import Synchronization
+
+/// Asks the person at the host about viewers, one at a time; in a room of equals, about newcomers.
+///
+/// For a viewer of version 2 there are two questions: whether to compare digits with it, and, when both screens show
+/// them, whether they are the same. `TerminalQuestions` decides which answers count.
+public final class PairingPrompt: Sendable {
+    private enum Subject {
+        /// An older app, which shows this code.
+        case code(PairingCode)
+        /// Whether to compare digits.
+        case comparing
+        /// The person has agreed, and the digits are on their way.
+        case waitingForDigits
+        case digits(PairingCode)
+    }
+
+    private struct Question {
+        var connection: ConnectionID
+        var subject: Subject
+        var visitor: Visitor
+    }
+
+    private struct State {
+        /// The first one is being asked.
+        var questions: [Question] = []
+        var decide: (@Sendable (ConnectionID, Bool) -> Void)?
+        /// Others can answer, too.
+        var hasOthers: @Sendable () -> Bool = { false }
+    }
+
+    private let state = Mutex(State())
+    private let console: Console
+    private let terminal: TerminalQuestions
+    /// What they ask for: to `watch`, to `enter`.
+    private let wish: String
+    /// A window asks the same, so that the end of standard input isn't that of the answers.
+    private let hasWindow: Bool
+
+    /// `programs` takes another program's lines on standard input.
+    public convenience init(
+        _ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput
+    ) {
+        self.init(console, TerminalQuestions(console, programs: programs, keyboard: keyboard), wish: "watch")
+    }
+
+    /// Asks at a terminal at which something else may be asked before `start`.
+    public init(_ console: Console, _ terminal: TerminalQuestions, wish: String, hasWindow: Bool = false) {
+        self.hasWindow = hasWindow
+        self.console = console
+        self.terminal = terminal
+        self.wish = wish
+    }
+
+    /// This job is in the background: nobody can be asked at present.
+    var isInBackground: Bool { terminal.isInBackground }
+
+    /// Keys are commands while nothing is asked.
+    public var takesCommands: Bool { terminal.takesCommands }
+
+    /// What they do; empty: there are none.
+    public var keys: [StatusLine.Key] { terminal.keys }
+
+    public func setCommands(_ commands: TerminalQuestions.Commands) { terminal.setCommands(commands) }
+
+    /// In a room: whether other members are asked the same.
+    public func setOthers(_ hasOthers: @escaping @Sendable () -> Bool) { state.withLock { $0.hasOthers = hasOthers } }
+
+    /// Begins to ask. Answers go to `decide`.
+    public func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
+        state.withLock { $0.decide = decide }
+        terminal.onEnd { [weak self] in self?.refuseAll() }
+        terminal.takeKeyboard()
+        askFirst()
+    }
+
+    /// Asks whether to let in a version 1 viewer, which shows `code`.
+    public func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor) {
+        add(Question(connection: connection, subject: .code(code), visitor: visitor))
+    }
+
+    /// Asks whether to compare digits with a viewer.
+    public func askToCompare(_ connection: ConnectionID, from visitor: Visitor) {
+        add(Question(connection: connection, subject: .comparing, visitor: visitor))
+    }
+
+    /// The viewer that the person has agreed to compare with shows these digits.
+    public func compare(_ connection: ConnectionID, digits: PairingCode) {
+        let isFirst = state.withLock { state in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return false }
+            state.questions[index].subject = .digits(digits)
+            return index == 0
+        }
+        guard isFirst else { return }
+        // A new question, so that an answer to the first one doesn't count.
+        terminal.withdraw()
+        askFirst()
+    }
+
+    public func withdraw(_ connection: ConnectionID) {
+        let gone = state.withLock { state -> Question? in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return nil }
+            let question = state.questions.remove(at: index)
+            // The person hasn't seen the questions behind the first.
+            return index == 0 ? question : nil
+        }
+        guard let gone else { return }
+        terminal.withdraw()
+        console.say("\(gone.visitor) no longer asks to \(wish).")
+        askFirst()
+    }
+
+    /// Another member of the room, called `name`, has answered first.
+    public func taken(_ connection: ConnectionID, by name: String) {
+        let (taken, wasFirst) = state.withLock { state -> (Question?, Bool) in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
+                return (nil, false)
+            }
+            return (state.questions.remove(at: index), index == 0)
+        }
+        guard let taken else { return }
+        if wasFirst { terminal.withdraw() }
+        console.say("“\(name)” has answered \(taken.visitor).")
+        if wasFirst { askFirst() }
+    }
+
+    /// Nobody waits for an answer any more: those who asked are sent away by the door.
+    public func withdrawAll() {
+        let wereAsked = state.withLock { state in
+            defer { state.questions = [] }
+            return !state.questions.isEmpty
+        }
+        if wereAsked { terminal.withdraw() }
+    }
+
+    /// Asks the person something else, unless a visitor waits for an answer. A visitor who comes meanwhile takes its
+    /// place.
+    ///
+    /// - Parameter isNext: it follows an answer of the person, who expects it.
+    public func ask(_ question: TerminalQuestions.Question, isNext: Bool = false) {
+        guard state.withLock({ $0.questions.isEmpty }) else {
+            return console.say("Somebody asks to \(wish): answer that first.")
+        }
+        _ = terminal.ask(question, isRepeated: isNext)
+    }
+
+    /// Takes back what `ask` has asked, unless a visitor's question has taken its place.
+    public func withdrawOwn() {
+        if state.withLock({ $0.questions.isEmpty }) { terminal.withdraw() }
+    }
+
+    // MARK: Asking
+
+    private func add(_ question: Question) {
+        let isFirst = state.withLock { state in
+            state.questions.append(question)
+            return state.questions.count == 1
+        }
+        if isFirst { askFirst() }
+    }
+
+    private func askFirst() {
+        let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
+        guard let first, let words = words(first) else { return }
+        let isAsked = terminal.ask(
+            TerminalQuestions.Question(words: words, summary: "\(first.visitor) asks to \(wish).") { [self] line in
+                switch line.trimmingCharacters(in: .whitespaces).lowercased() {
+                case "y", "yes": .answer { [self] in answer(first.connection, accept: true) }
+                case "n", "no": .answer { [self] in answer(first.connection, accept: false) }
+                default: .unclear("Please type y (yes) or n (no). Enter alone repeats the question.")
+                }
+            })
+        if !isAsked { refuseAll() }
+    }
+
+    /// The question was answered elsewhere: in a window, or by another member of the room.
+    public func answered(_ connection: ConnectionID, accept: Bool) {
+        let (wasAsked, isNextToBeAsked) = state.withLock { state -> (Bool, Bool) in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
+                return (false, false)
+            }
+            if accept, case .comparing = state.questions[index].subject {
+                state.questions[index].subject = .waitingForDigits
+                return (index == 0, false)
+            }
+            state.questions.remove(at: index)
+            return (index == 0, index == 0)
+        }
+        if wasAsked { terminal.withdraw() }
+        if isNextToBeAsked { askFirst() }
+    }
+
+    /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no
+    /// name can look like a question.
+    private func words(_ question: Question) -> String? {
+        var who = "    \(question.visitor)"
+        if question.visitor.isNamesake { who += "\n    This is not the known device of that name, but another one." }
+        return switch question.subject {
+        case .code(let code):
+            "Somebody asks to \(wish) with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
+        case .comparing:
+            "Somebody asks to \(wish), without the code:\n\(who)\n"
+                + "Let \(question.visitor.name.map { "“\($0)”" } ?? "that device") in? You'll compare digits first. [y/n]"
+        case .waitingForDigits: nil
+        case .digits(let digits):
+            "Digits to compare, not to type: \(digits.spaced)\n\(who)\nDoes it show the same digits? [y/n]"
+        }
+    }
+
+    // MARK: Answers
+
+    private func answer(_ connection: ConnectionID, accept: Bool) {
+        let (decide, isNextToBeAsked) = state.withLock { state -> ((@Sendable (ConnectionID, Bool) -> Void)?, Bool) in
+            // Otherwise the question was withdrawn just before the answer.
+            guard let first = state.questions.first, first.connection == connection else { return (nil, false) }
+            if accept, case .comparing = first.subject {
+                // It stays first until the digits are there.
+                state.questions[0].subject = .waitingForDigits
+                return (state.decide, false)
+            }
+            state.questions.removeFirst()
+            return (state.decide, true)
+        }
+        decide?(connection, accept)
+        if isNextToBeAsked { askFirst() }
+    }
+
+    /// Standard input has ended: nobody can answer here. What other members are asked, too, is left to them.
+    private func refuseAll() {
+        guard !hasWindow else { return }
+        let (unanswered, decide, hasOthers) = state.withLock { state in
+            defer { state.questions = [] }
+            return (state.questions, state.decide, state.hasOthers)
+        }
+        for question in unanswered where !MeshQuestion.isElsewhere(question.connection.value) && !hasOthers() {
+            console.say(
+                "\(question.visitor) asked to \(wish) and was refused: standard input has ended, so nobody can answer.")
+            decide?(question.connection, false)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+extension TerminalQuestions {
+    /// What keys do while no question is open. `?` and `h` list them.
+    public struct Commands: Sendable {
+        /// `n`: the person writes a note.
+        public var note: (@Sendable (String) -> Void)?
+        /// `p`.
+        public var pause: (@Sendable () -> Void)?
+        /// In a room, `s`: to share, or to end that.
+        public var share: (@Sendable () -> Void)?
+        /// In a room, `w`: who is here?
+        public var people: (@Sendable () -> Void)?
+        /// `x`: to put somebody out of the room, or to send a viewer away.
+        public var putOut: (@Sendable () -> Void)?
+        /// `kick NAME`: to send a viewer away.
+        public var kick: (@Sendable (String) -> Void)?
+        /// `c`: a new code takes the place of the one that is shown.
+        public var newCode: (@Sendable () -> Void)?
+        /// In a room, `j`: to join the other room of its name.
+        public var join: (@Sendable () -> Void)?
+        /// In a room, `r`: to show a screen through another member, which was asked.
+        public var relay: (@Sendable () -> Void)?
+
+        public init() {}
+    }
+}
+
+extension TerminalQuestions.Commands {
+    /// What the keys do, in the order in which they are listed.
+    var keys: [StatusLine.Key] {
+        let all: [(isThere: Bool, key: Character, name: String, words: String)] = [
+            (share != nil, "s", "share", "shares your screen, or ends that"),
+            (note != nil, "n", "note", "writes a note to everybody"),
+            (pause != nil, "p", "pause", "pauses what you share, and goes on"),
+            (people != nil, "w", "who", "says who is here"),
+            (
+                putOut != nil, "x", kick == nil ? "put out" : "send away",
+                kick == nil ? "puts somebody out" : "sends a viewer away; so does kick NAME"
+            ),
+            (newCode != nil, "c", "new code", "makes a new code in place of the one that is shown"),
+        ]
+        return all.filter(\.isThere).map { StatusLine.Key(key: $0.key, name: $0.name, words: $0.words) }
+    }
+}

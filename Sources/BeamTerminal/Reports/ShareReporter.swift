@@ -1,0 +1,227 @@
+import BeamHost
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import BeamSound
+import Synchronization
+
+/// Reports what happens at a host: to the person, and as JSON events.
+public final class ShareReporter: Sendable {
+    private let context: CommandContext
+    private let prompt: PairingPrompt
+    private let door: DoorReporter
+    private let invitation: DoorReporter.Invitation
+    private let words: LogReporter
+    private let text: ShareText
+    private let state = Mutex(State())
+    /// The event `ready` is the first one. Of the sound only the newest state counts then.
+    private let earlyWords = EarlyEvents<LogEvent>()
+    private let earlySound = EarlyEvents<SoundCaptureState>()
+
+    private struct State {
+        var last: HostReport?
+        /// The recording's first file was reported.
+        var isRecording = false
+        /// Why the recording ended before the host.
+        var recordingFailure: String?
+        /// The admitted viewers, by session; never more than the host admits.
+        var viewers: [String: Visitor] = [:]
+        /// Those of them that were let in a moment ago, and don't get the picture yet.
+        var arriving: Set<String> = []
+        /// Why the host ends, for its viewers; nil: the usual reason.
+        var farewell: String?
+        var visibility = SourceVisibility.visible
+        /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
+        var addressless: AddressText?
+    }
+
+    /// The reason of a viewer that has said goodbye.
+    private static let goodbye = "its program has ended"
+
+    public init(_ context: CommandContext, prompt: PairingPrompt, invitation: DoorReporter.Invitation) {
+        self.context = context
+        self.prompt = prompt
+        self.invitation = invitation
+        text = ShareText(takesCommands: prompt.takesCommands)
+        door = DoorReporter(context, prompt: prompt, invitation: invitation, guests: .viewers)
+        words = LogReporter(context)
+    }
+
+    public func ready(_ host: Host) {
+        door.setCode(host.code)
+        let facts = host.description
+        for warning in host.warnings { context.say("Warning: \(warning)") }
+        context.say(ShareText.facts(facts))
+        // By its name alone only once it is announced.
+        let address = AddressText(
+            purpose: "To watch", command: "watch", bindAddress: facts.bindAddress, port: facts.controlPort)
+        context.say(address.sentence())
+        if !address.isReachable() { state.withLock { $0.addressless = address } }
+        invite()
+        showStatus(host, viewers: 0)
+        context.events.write(.share(.ready(facts)))
+        earlyWords.release { words.handle($0) }
+        var sound: SoundCaptureState?
+        earlySound.release { sound = $0 }
+        if let sound { report(.sound(sound)) }
+    }
+
+    /// The last line of the terminal.
+    private func showStatus(_ host: Host, viewers: Int, sheds: Shedding = .nothing) {
+        context.console.setStatus(
+            StatusLine(
+                name: host.description.name, code: invitation.showsCode ? door.code : nil,
+                facts: [StatusLine.audience(viewers)] + (host.isPaused ? ["paused"] : [])
+                    + (sheds == .nothing ? [] : ["overloaded"]), keys: prompt.keys
+            ))
+    }
+
+    /// Says how viewers are let in, and what the person can press.
+    private func invite() {
+        if !invitation.isTrustedOnly { door.sayCode() }
+        let keys =
+            (prompt.takesCommands ? "p pauses, n writes a note, x sends somebody away, ? lists all keys, " : "")
+            + "Ctrl-C ends."
+        context.say(invitation.words(keys: keys, isInBackground: prompt.isInBackground))
+        guard invitation.allowsUnencrypted else { return }
+        context.say(
+            "Warning: Older apps are let in without encryption (--allow-unencrypted): everybody on this network can see their pictures."
+        )
+    }
+
+    public func handle(_ notice: HostNotice) {
+        switch notice {
+        case .session(let event): handle(event)
+        case .recordingInto(let path):
+            let isFirst = state.withLock { state in
+                defer { state.isRecording = true }
+                return !state.isRecording
+            }
+            if isFirst { return report(notice) }
+            context.tell(
+                .share(.recording(path: path)),
+                "The picture's size has changed: the recording goes on in \(path).")
+        case .recordingFailed(let reason):
+            state.withLock { $0.recordingFailure = reason }
+            report(notice)
+        case .sourceVisibility(let visibility):
+            let before = state.withLock { state in
+                defer { state.visibility = visibility }
+                return state.visibility
+            }
+            context.tell(
+                .share(.sourceVisible(visibility)), ShareText.sentence(visibility, after: before), as: .visibility)
+        case .sound(let state): if !earlySound.hold(state) { report(notice) }
+        case .ended(let reason, let farewell):
+            state.withLock { $0.farewell = farewell }
+            context.latch.end(.failed(reason))
+        default: report(notice)
+        }
+    }
+
+    private func report(_ notice: HostNotice) {
+        context.tell(
+            ProgramEvent.Share(notice).map { .share($0) }, text.sentence(notice), as: Flood(notice))
+    }
+
+    /// What the viewers are told when the host ends; nil: that it has ended.
+    public var farewell: String? { state.withLock { $0.farewell } }
+
+    /// A host whose recording failed has failed, even if its viewers missed nothing.
+    public func verdict(_ ending: Ending) -> Ending {
+        guard ending == .done || ending == .timeLimit, let reason = state.withLock({ $0.recordingFailure }) else {
+            return ending
+        }
+        return .failed("The recording isn't complete. \(reason)")
+    }
+
+    // MARK: Viewers
+
+    private func handle(_ event: HostEvent) {
+        if door.handle(event) { return }
+        switch event {
+        case .viewerPaired(let session, let visitor, let isResumed): letIn(visitor, session, isResumed: isResumed)
+        case .room(let event): if !earlyWords.hold(event) { words.handle(event) }
+        case .mediaStarted(let session, let address):
+            // Expected of a viewer that was just let in, so nothing is said.
+            let isArrival = state.withLock { $0.arriving.remove(session) != nil }
+            door.tell(
+                .visit, from: address.ip, .getsPicture(address, session: session),
+                isArrival ? nil : "\(who(session)) gets the picture again, at \(address).")
+        case .mediaStopped(let session, let reason):
+            context.say("\(who(session)) no longer gets the picture: \(reason).", as: .interruption)
+        case .viewerLeft(let session, let visitor, let reason):
+            state.withLock { state in
+                state.viewers[session] = nil
+                state.arriving.remove(session)
+            }
+            door.tell(
+                .visit, from: visitor.address, .left(visitor, session: session, reason: reason),
+                reason == Self.goodbye ? "\(visitor) has stopped watching." : "\(visitor) has left: \(reason).")
+        case .layerChanged(let session, let isReduced):
+            context.tell(
+                .share(.layer(session: session, isReduced: isReduced, isForSize: false)),
+                ShareText.layer(isReduced: isReduced, who: who(session)), as: .layer)
+        case .pictureLimited(let session, let limit):
+            context.tell(
+                .share(.viewerLimited(session: session, limit)),
+                ShareText.pictureLimited(limit, who: who(session)))
+        case .framesDropped(let count): context.say(ShareText.dropped(count), as: .drop)
+        default: report(.session(event))
+        }
+    }
+
+    private func letIn(_ visitor: Visitor, _ session: String, isResumed: Bool) {
+        state.withLock { state in
+            state.viewers[session] = visitor
+            if !isResumed { state.arriving.insert(session) }
+        }
+        door.letIn(visitor)
+        var lines = ["\(visitor) \(isResumed ? "is connected again" : "is let in")."]
+        if let name = visitor.newName, let known = visitor.name, !isResumed {
+            lines.append(CommonText.newName(name, of: known, who: "It"))
+        }
+        if !visitor.isEncrypted, !isResumed {
+            lines.append("Warning: The stream to \(visitor) is not encrypted: everybody on this network can see it.")
+        }
+        door.tell(
+            .visit, from: visitor.address, .letIn(visitor, session: session, isResumed: isResumed),
+            lines.joined(separator: "\n"))
+    }
+
+    /// The viewer of a session, for a message.
+    private func who(_ session: String) -> String {
+        state.withLock { $0.viewers[session] }.map { "\($0)" } ?? "A viewer"
+    }
+
+    // MARK: Figures
+
+    public func tick(_ host: Host) {
+        let report = host.report()
+        door.tick { host.setCode($0) }
+        if let words = state.withLock({ $0.addressless }), words.isReachable() {
+            state.withLock { $0.addressless = nil }
+            context.say(words.sentence())
+        }
+        let previous = state.withLock { state in
+            defer { state.last = report }
+            return state.last
+        }
+        let rate = StreamRate(report, since: previous)
+        let viewers = ViewerRate.all(report, since: previous)
+        context.console.live(
+            [host.isPaused ? "paused" : CommonText.rate(rate)] + ViewerTable.lines(viewers.map(\.row)))
+        showStatus(host, viewers: report.session.viewers, sheds: report.session.sheds)
+        context.events.write(.share(.stats(report, rate, viewers)))
+    }
+
+    public func summarise(_ host: Host) {
+        context.console.finish()
+        let report = host.report(sinceStart: true)
+        let seconds = max(0.001, context.events.millisecondsSinceStart / 1000)
+        context.tell(
+            .share(.summary(report, StreamRate(report, in: seconds))), ShareText.summary(report, seconds: seconds))
+        if let recording = report.recording { context.say(CommonText.recorded(recording)) }
+        if let transcript = host.transcript { context.say(CommonText.written(transcript)) }
+    }
+}

@@ -1,0 +1,190 @@
+import ArgumentParser
+import BeamHost
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import BeamTerminal
+import BeamTrust
+import Glibc
+
+/// `beamroom share`.
+struct ShareCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "share", abstract: "Shares this machine's screen and sound.")
+
+    @OptionGroup var capture: CaptureOptions
+    @OptionGroup var sound: SoundOptions
+    @Flag(help: "List the sound devices that --audio can name, and do nothing else.")
+    var listAudio = false
+
+    @Option(help: ArgumentHelp("The name in the viewers' lists. (default: this machine's name)", valueName: "name"))
+    var name: String?
+    @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
+    var bind: String?
+    @Option(
+        help: "The TCP port that viewers connect to. (default: 52345)", transform: UInt16.reading(OptionText.port))
+    var port = AddressText.usualPort
+    @Option(
+        help: "The UDP port of the pictures. If it is in use, another one is taken. (default: 52346)",
+        transform: UInt16.reading(OptionText.port))
+    var mediaPort: UInt16 = 52346
+    @Flag(help: "Don't announce the host on the network.")
+    var noDiscovery = false
+    @Flag(help: "Don't announce the host over Bluetooth, where there is an adapter.")
+    var noBluetooth = false
+    @Option(
+        help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
+    var accept: HostSession.Acceptance?
+
+    @Option(help: ArgumentHelp("Maximum number of viewers at a time.", valueName: "number"))
+    var maxViewers = HostSession.Configuration.defaultViewers
+
+    @OptionGroup var code: CodeOptions
+    @OptionGroup var doorCode: DoorCodeOptions
+    @Flag(help: "Let in only viewers that were paired before.")
+    var trustedOnly = false
+    @Flag(
+        help:
+            "Pair for this time only: neither side remembers the other, and a viewer that is started again has to be let in again."
+    )
+    var once = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Record the stream as it is sent (.mkv or .mp4), with or without viewers.", valueName: "file"))
+    var record: String?
+
+    @OptionGroup var spoken: SpokenOptions
+    @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
+    var notes = Switch.on
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if trustedOnly,
+            accept != nil || code.code != nil || code.codeFile != nil || doorCode.codeOnce || once
+                || common.allowUnencrypted
+        {
+            throw ValidationError(
+                "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --code-once, --once and --allow-unencrypted out."
+            )
+        }
+        guard (1...HostSession.Configuration.mostViewersPossible).contains(maxViewers) else {
+            throw ValidationError(
+                "--max-viewers takes a number from 1 to \(HostSession.Configuration.mostViewersPossible).")
+        }
+        try spoken.check(json: common.json, accept: accept)
+        if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
+            throw ValidationError("--name takes 1 to 200 bytes of visible characters.")
+        }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: common.json)
+        defer { context.close() }
+        if listAudio { return try listSound(context) }
+        if capture.isList { return try capture.printList(context) }
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
+        defer { withExtendedLifetime(endings) {} }
+        let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: spoken.keyboard)
+        let reporter: ShareReporter
+        let host: Host
+        do {
+            let options = try options(context)
+            let made = ShareReporter(context, prompt: prompt, invitation: invitation(context.console, options))
+            reporter = made
+            host = try Host(options) { made.handle($0) }
+        } catch {
+            // Ctrl-C while the person was to choose.
+            return try context.conclude(context.latch.current ?? .failed("\(error)"))
+        }
+        let away = SendingAway(context, prompt: prompt, host: host)
+        context.programs?.connect(
+            ProgramInput.Handlers(
+                write: { host.write($0) }, pause: { host.setPaused($0) },
+                kick: { away.sendAway($0, forGood: $1) }))
+        var commands = TerminalQuestions.Commands()
+        commands.note = { host.write(.note($0)) }
+        commands.pause = { host.setPaused(!host.isPaused) }
+        commands.putOut = { away.ask() }
+        commands.kick = { away.ask($0) }
+        if showsCode(context.console) { commands.newCode = { host.renewCode() } }
+        prompt.setCommands(commands)
+        prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
+        reporter.ready(host)
+        let ticker = EverySecond {
+            reporter.tick(host)
+            host.updateAddresses()
+        }
+        let ending = context.latch.wait()
+        ticker.cancel()
+        host.stop(because: reporter.farewell)
+        reporter.summarise(host)
+        try context.conclude(reporter.verdict(ending))
+    }
+
+    private func listSound(_ context: CommandContext) throws {
+        do {
+            for line in try SoundList.lines() { Console.list(line) }
+        } catch {
+            try context.conclude(.failed(error.description))
+        }
+    }
+
+    private var acceptance: HostSession.Acceptance {
+        if let accept { return accept }
+        return spoken.canAsk && !trustedOnly ? .ask : .none
+    }
+
+    /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
+    private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly && acceptance != .all }
+
+    private func invitation(_ console: Console, _ options: HostOptions) -> DoorReporter.Invitation {
+        DoorReporter.Invitation(
+            acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
+            hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.trust.code.service,
+            codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted)
+    }
+
+    private func options(_ context: CommandContext) throws -> HostOptions {
+        let console = context.console
+        // As viewers read it: both ends must have the same name when they pair.
+        let name = ShownText.line(self.name ?? MachineName.current)
+        let store = try TrustStore()
+        let identity = try store.identity()
+        let hostCode = doorCode.hostCode(
+            try code.read(), isShown: showsCode(console), isFile: code.codeFile != nil)
+        let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
+        var options = HostOptions(
+            source: try capture.pictureSource(
+                while: { context.latch.current == nil }, say: { context.sayAtOnce($0) }),
+            maxSize: capture.maxSize, bitRate: capture.videoBitRate?.bitsPerSecond,
+            encoder: capture.encoder, chroma: capture.chroma, name: name, store: store,
+            server: HostServer.Options(
+                bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
+                session: HostSession.Configuration(
+                    acceptance: acceptance, deviceName: name,
+                    trust: HostTrust(
+                        own: identity.deviceKey,
+                        remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
+                        code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
+                    allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers,
+                    room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
+            recordPath: record, captionsPath: spoken.captions, transcriptPath: spoken.transcript,
+            isAnnounced: !noDiscovery)
+        options.usesBluetooth = !noBluetooth
+        options.sound = sound.sound
+        options.soundBitRate = sound.audioBitRate.bitsPerSecond
+        return options
+    }
+}
+
+/// This machine's host name; `BeamRoom` if it has none.
+enum MachineName {
+    static var current: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "BeamRoom" }
+        let name = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return name.isEmpty ? "BeamRoom" : name
+    }
+}
