@@ -47,10 +47,14 @@ let package = Package(
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
-                "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
+                "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        // A room of equals as an application.
+        library(
+            "BeamMeeting", "BeamTerminal", "BeamHost", "BeamViewer", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
+            "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
@@ -186,7 +190,11 @@ let package = Package(
             "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",
             "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test(
-            "BeamroomTests", "beamroom", "BeamTerminal", "BeamVersion", "BeamCapture", "BeamNetwork", "BeamProtocol",
+            "BeamMeetingTests", "BeamMeeting", "BeamTerminal", "BeamViewer", "BeamNetwork", "BeamTrust", "BeamProtocol",
+            "BeamMedia"),
+        test(
+            "BeamroomTests", "beamroom", "BeamTerminal", "BeamViewer", "BeamVersion", "BeamCapture", "BeamNetwork",
+            "BeamProtocol",
             "BeamMedia",
             "CErrorStream"),
         test("EndToEndTests", "BeamMedia", "CXCB"),

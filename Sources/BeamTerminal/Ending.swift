@@ -1,3 +1,4 @@
+import BeamMedia
 import Dispatch
 import Foundation
 import Glibc
@@ -13,11 +14,59 @@ public enum Ending: Sendable, Equatable {
     case peerLost(String?)
 }
 
+/// What several may answer, from any thread; the first answer counts.
+public final class FirstAnswer<Answer: Sendable>: Sendable {
+    private struct State {
+        var answer: Answer?
+        var onAnswer: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    public init() {}
+
+    public var current: Answer? { state.withLock { $0.answer } }
+
+    /// Returns whether it is the first.
+    @discardableResult public func give(_ answer: Answer) -> Bool {
+        let (isFirst, action) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+            guard state.answer == nil else { return (false, nil) }
+            state.answer = answer
+            return (true, state.onAnswer.take())
+        }
+        guard isFirst else { return false }
+        semaphore.signal()
+        action?()
+        return true
+    }
+
+    /// `action` is called once, on the thread that gives the first answer, or at once if it was given. It takes the place
+    /// of the last one; nil: nothing is called any more.
+    public func whenGiven(_ action: (@Sendable () -> Void)?) {
+        let isGiven = state.withLock { state in
+            state.onAnswer = state.answer == nil ? action : nil
+            return state.answer != nil
+        }
+        if isGiven { action?() }
+    }
+
+    @discardableResult public func wait() -> Answer? {
+        semaphore.wait()
+        semaphore.signal()
+        return current
+    }
+
+    /// Nil: there was none within the time.
+    @discardableResult public func wait(atMost time: Duration) -> Answer? {
+        if semaphore.wait(timeout: .now() + time.inSeconds) == .success { semaphore.signal() }
+        return current
+    }
+}
+
 /// Waits for the end of the program, which any thread may cause.
 public final class EndingLatch: Sendable {
-    private let ending = Mutex<Ending?>(nil)
-    private let semaphore = DispatchSemaphore(value: 0)
-    private let onEnd = Mutex<(@Sendable () -> Void)?>(nil)
+    private let ending = FirstAnswer<Ending>()
     private let wasRefused = Mutex(false)
 
     /// This device wasn't let in, or was put out: whatever ends the program then, by a person's wish or by the time limit,
@@ -34,37 +83,10 @@ public final class EndingLatch: Sendable {
     }
 
     /// `action` is called once, on the thread that calls `end` first, or at once if it has ended already.
-    public func whenEnded(_ action: @escaping @Sendable () -> Void) {
-        onEnd.withLock { $0 = action }
-        if current != nil { runAction() }
-    }
-
-    public func end(_ reason: Ending) {
-        let isFirst = ending.withLock { ending in
-            guard ending == nil else { return false }
-            ending = reason
-            return true
-        }
-        guard isFirst else { return }
-        semaphore.signal()
-        runAction()
-    }
-
-    public var current: Ending? { ending.withLock { $0 } }
-
-    public func wait() -> Ending {
-        semaphore.wait()
-        semaphore.signal()
-        return current ?? .done
-    }
-
-    private func runAction() {
-        let action = onEnd.withLock { action in
-            defer { action = nil }
-            return action
-        }
-        action?()
-    }
+    public func whenEnded(_ action: @escaping @Sendable () -> Void) { ending.whenGiven(action) }
+    public func end(_ reason: Ending) { ending.give(reason) }
+    public var current: Ending? { ending.current }
+    public func wait() -> Ending { ending.wait() ?? .done }
 }
 
 /// SIGINT (Ctrl-C), SIGTERM, SIGHUP and the time limit end the program in order. A second signal ends it at once.

@@ -112,6 +112,41 @@ public final class ProgramInput: Sendable {
         var id: String?
     }
 
+    // MARK: What a line says
+
+    /// A line's members.
+    private struct Line {
+        var members: [String: [UInt8]]
+
+        func has(_ name: String) -> Bool { members[name] != nil }
+
+        func text(_ name: String) throws(BadLine) -> String? {
+            guard let value = members[name] else { return nil }
+            guard let text = ProgramJSON.string(value) else { throw BadLine(reason: "`\(name)` takes a string") }
+            return text
+        }
+
+        func flag(_ name: String) throws(BadLine) -> Bool? {
+            switch members[name].map({ String(decoding: $0, as: UTF8.self) }) {
+            case nil: return nil
+            case "true"?: return true
+            case "false"?: return false
+            default: throw BadLine(reason: "`\(name)` takes true or false")
+            }
+        }
+
+        func mustBeTrue(_ name: String) throws(BadLine) {
+            guard (try? flag(name)) == true else { throw BadLine(reason: "`\(name)` takes true") }
+        }
+
+        /// Nil: there is none, or it isn't what an ID may be.
+        var id: String? {
+            guard let id = members["id"].flatMap(ProgramJSON.string), (1...LogLimits.messageID).contains(id.utf8.count)
+            else { return nil }
+            return id
+        }
+    }
+
     private func handle(_ line: [UInt8]) throws(BadLine) {
         let members: [String: [UInt8]]?
         do throws(ProgramJSON.Malformed) {
@@ -120,46 +155,29 @@ public final class ProgramInput: Sendable {
             throw BadLine(reason: "\(error)")
         }
         guard let members else { throw BadLine(reason: "it isn't a JSON object") }
+        let line = Line(members: members)
         do throws(BadLine) {
-            try handle(members)
+            try handle(line)
         } catch {
-            throw BadLine(reason: error.reason, id: Self.id(members))
+            throw BadLine(reason: error.reason, id: line.id)
         }
     }
 
-    /// Nil: there is none, or it isn't what an ID may be.
-    private static func id(_ members: [String: [UInt8]]) -> String? {
-        guard let id = members["id"].flatMap(ProgramJSON.string), (1...LogLimits.messageID).contains(id.utf8.count)
-        else { return nil }
-        return id
-    }
-
-    private func handle(_ members: [String: [UInt8]]) throws(BadLine) {
+    private func handle(_ line: Line) throws(BadLine) {
         guard let handlers = state.withLock({ $0.handlers }) else { throw BadLine(reason: "nothing is shared yet") }
-        if let body = members["message"] {
-            try send(body, members, try writer(members, handlers))
-        } else if let note = members["note"] {
-            guard let text = ProgramJSON.string(note) else { throw BadLine(reason: "`note` takes a string") }
-            guard !ShownText.line(text).isEmpty else { throw BadLine(reason: "`note` is empty") }
-            try writer(members, handlers)(.note(text))
-        } else if let value = members["pause"] {
+        if let body = line.members["message"] {
+            try send(body, line, try writer(line, handlers))
+        } else if let note = try line.text("note") {
+            guard !ShownText.line(note).isEmpty else { throw BadLine(reason: "`note` is empty") }
+            try writer(line, handlers)(.note(note))
+        } else if line.has("pause") {
             guard let pause = handlers.pause else { throw BadLine(reason: "only a host can pause") }
-            switch String(decoding: value, as: UTF8.self) {
-            case "true": pause(true)
-            case "false": pause(false)
-            default: throw BadLine(reason: "`pause` takes true or false")
-            }
-        } else if let value = members["kick"] {
+            if let isOn = try line.flag("pause") { pause(isOn) }
+        } else if line.has("kick") {
             guard let kick = handlers.kick else { throw BadLine(reason: "only a host can send viewers away") }
-            guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`kick` takes a string") }
-            let forGood: Bool
-            switch members["forGood"].map({ String(decoding: $0, as: UTF8.self) }) {
-            case nil, "false"?: forGood = false
-            case "true"?: forGood = true
-            default: throw BadLine(reason: "`forGood` takes true or false")
-            }
-            if let reason = kick(name, forGood) { throw BadLine(reason: reason) }
-        } else if let room = handlers.room, try handle(members, room, handlers.write) {
+            guard let name = try line.text("kick") else { return }
+            try check(kick(name, try line.flag("forGood") ?? false))
+        } else if let room = handlers.room, try handle(line, room, handlers.write) {
             return
         } else {
             throw BadLine(
@@ -170,50 +188,32 @@ public final class ProgramInput: Sendable {
         }
     }
 
-    private func speaker(_ members: [String: [UInt8]]) throws(BadLine) -> String? {
-        guard let value = members["speaker"] else { return nil }
-        guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`speaker` takes a string") }
-        return name
+    /// `reason`: why something can't be done; nil: it is.
+    private func check(_ reason: String?) throws(BadLine) {
+        if let reason { throw BadLine(reason: reason) }
     }
 
     /// False: it is nothing of a room.
     private func handle(
-        _ members: [String: [UInt8]], _ room: any RoomActions, _ write: @Sendable (LogInput) -> Void
+        _ line: Line, _ room: any RoomActions, _ write: @Sendable (LogInput) -> Void
     ) throws(BadLine) -> Bool {
-        if let caption = members["caption"] {
-            guard let text = ProgramJSON.string(caption) else { throw BadLine(reason: "`caption` takes a string") }
-            guard !ShownText.lines(text).isEmpty else { throw BadLine(reason: "`caption` is empty") }
-            write(.caption(text: text, speaker: try speaker(members)))
-        } else if let partial = members["partial"] {
-            guard let text = ProgramJSON.string(partial) else { throw BadLine(reason: "`partial` takes a string") }
-            write(.partial(text: text, speaker: try speaker(members)))
-        } else if let value = members["share"] {
-            switch String(decoding: value, as: UTF8.self) {
-            case "true": room.setSharing(true)
-            case "false": room.setSharing(false)
-            default: throw BadLine(reason: "`share` takes true or false")
-            }
-        } else if let value = members["putOut"] {
-            guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`putOut` takes a string") }
-            let alsoLetIn: Bool
-            switch members["alsoLetIn"].map({ String(decoding: $0, as: UTF8.self) }) {
-            case "true": alsoLetIn = true
-            case "false", nil: alsoLetIn = false
-            default: throw BadLine(reason: "`alsoLetIn` takes true or false")
-            }
-            if let reason = room.putOut(name, alsoLetIn: alsoLetIn) { throw BadLine(reason: reason) }
-        } else if let value = members["join"] {
-            guard String(decoding: value, as: UTF8.self) == "true" else { throw BadLine(reason: "`join` takes true") }
-            if let reason = room.joinOffered() { throw BadLine(reason: reason) }
-        } else if let value = members["trust"] {
-            guard String(decoding: value, as: UTF8.self) == "true" else { throw BadLine(reason: "`trust` takes true") }
+        if let caption = try line.text("caption") {
+            guard !ShownText.lines(caption).isEmpty else { throw BadLine(reason: "`caption` is empty") }
+            write(.caption(text: caption, speaker: try line.text("speaker")))
+        } else if let partial = try line.text("partial") {
+            write(.partial(text: partial, speaker: try line.text("speaker")))
+        } else if let isOn = try line.flag("share") {
+            room.setSharing(isOn)
+        } else if let name = try line.text("putOut") {
+            try check(room.putOut(name, alsoLetIn: try line.flag("alsoLetIn") ?? false))
+        } else if line.has("join") {
+            try line.mustBeTrue("join")
+            try check(room.joinOffered())
+        } else if line.has("trust") {
+            try line.mustBeTrue("trust")
             room.answerProof(true)
-        } else if let value = members["relay"] {
-            let text = String(decoding: value, as: UTF8.self)
-            guard text == "true" || text == "false" else { throw BadLine(reason: "`relay` takes true or false") }
-            let from = members["from"].flatMap { ProgramJSON.string($0) }
-            guard members["from"] == nil || from != nil else { throw BadLine(reason: "`from` takes a string") }
-            if let reason = room.answerRelay(text == "true", from: from) { throw BadLine(reason: reason) }
+        } else if let accept = try line.flag("relay") {
+            try check(room.answerRelay(accept, from: try line.text("from")))
         } else {
             return false
         }
@@ -221,45 +221,33 @@ public final class ProgramInput: Sendable {
     }
 
     /// Which room a line is for.
-    private func writer(
-        _ members: [String: [UInt8]], _ handlers: Handlers
-    ) throws(BadLine) -> @Sendable (LogInput) -> Void {
+    private func writer(_ line: Line, _ handlers: Handlers) throws(BadLine) -> @Sendable (LogInput) -> Void {
         guard !handlers.hosts.isEmpty else { return handlers.write }
-        guard let host = members["host"].flatMap({ ProgramJSON.string($0) }) else {
+        guard let host = line.members["host"].flatMap({ ProgramJSON.string($0) }) else {
             throw BadLine(reason: "`host` has to say which host it is for: several are watched")
         }
         guard let write = handlers.hosts[host] else { throw BadLine(reason: "`host` is none of the hosts watched") }
         return write
     }
 
-    private func send(
-        _ body: [UInt8], _ members: [String: [UInt8]], _ write: @Sendable (LogInput) -> Void
-    ) throws(BadLine) {
-        let recipient: LogInput.Recipient
-        switch members["to"] {
-        case nil: recipient = .all
-        case let text?:
-            guard let name = ProgramJSON.string(text) else { throw BadLine(reason: "`to` takes a string") }
-            recipient = name == "all" ? .all : .named(name)
+    private func send(_ body: [UInt8], _ line: Line, _ write: @Sendable (LogInput) -> Void) throws(BadLine) {
+        let recipient = try line.text("to").map { $0 == "all" ? LogInput.Recipient.all : .named($0) } ?? .all
+        if line.has("id"), line.id == nil {
+            throw BadLine(reason: "`id` takes a string of 1 to \(LogLimits.messageID) bytes")
         }
-        let id: String
-        switch members["id"] {
-        case nil:
-            let number = state.withLock { state in
-                state.count += 1
-                return state.count
-            }
-            id = "\(number)"
-        case _?:
-            guard let given = Self.id(members) else {
-                throw BadLine(reason: "`id` takes a string of 1 to \(LogLimits.messageID) bytes")
-            }
-            id = given
-        }
+        let id = line.id ?? number()
         guard state.withLock({ $0.open.insert(id).inserted }) else {
             throw BadLine(reason: "the message with this id has no result yet")
         }
         write(.message(id: id, json: body, to: recipient))
+    }
+
+    /// Of a message without an ID.
+    private func number() -> String {
+        state.withLock { state in
+            state.count += 1
+            return "\(state.count)"
+        }
     }
 }
 

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// For a viewer of version 2 there are two questions: whether to compare digits with it, and, when both screens show
 /// them, whether they are the same. `TerminalQuestions` decides which answers count.
-public final class PairingPrompt: Sendable {
+public final class PairingPrompt: DoorPerson {
     private enum Subject {
         /// An older app, which shows this code.
         case code(PairingCode)
@@ -139,7 +139,7 @@ public final class PairingPrompt: Sendable {
     /// place.
     ///
     /// - Parameter isNext: it follows an answer of the person, who expects it.
-    public func ask(_ question: TerminalQuestions.Question, isNext: Bool = false) {
+    public func ask(_ question: TerminalQuestions.Question, isNext: Bool) {
         guard state.withLock({ $0.questions.isEmpty }) else {
             return console.say("Somebody asks to \(wish): answer that first.")
         }
@@ -165,12 +165,8 @@ public final class PairingPrompt: Sendable {
         let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
         guard let first, let words = words(first) else { return }
         let isAsked = terminal.ask(
-            TerminalQuestions.Question(words: words, summary: "\(first.visitor) asks to \(wish).") { [self] line in
-                switch line.trimmingCharacters(in: .whitespaces).lowercased() {
-                case "y", "yes": .answer { [self] in answer(first.connection, accept: true) }
-                case "n", "no": .answer { [self] in answer(first.connection, accept: false) }
-                default: .unclear("Please type y (yes) or n (no). Enter alone repeats the question.")
-                }
+            .yesNo(words, summary: "\(first.visitor) asks to \(wish).") { [self] in
+                answer(first.connection, accept: $0)
             })
         if !isAsked { refuseAll() }
     }

@@ -20,16 +20,9 @@ public final class SendingAway: Sendable {
         guard !viewers.isEmpty else { return context.say("Nobody watches.") }
         for (index, viewer) in viewers.enumerated() { context.say("  \(index + 1)  “\(viewer.shownName)”") }
         prompt.ask(
-            TerminalQuestions.Question(
-                words: "Send whom away? Type the number; Enter or Esc sends nobody away.", takesEnter: true
-            ) { [self] line in
-                let digits = line.filter { !$0.isWhitespace }
-                if digits.isEmpty { return .answer {} }
-                guard let number = Int(digits), viewers.indices.contains(number - 1) else {
-                    return .unclear("Type one of the numbers, or Enter alone.")
-                }
-                return .answer { [self] in askHowLong(viewers[number - 1]) }
-            })
+            .number(
+                "Send whom away? Type the number; Enter or Esc sends nobody away.", of: viewers.count, takesNone: true
+            ) { [self] in askHowLong(viewers[$0]) }, isNext: false)
     }
 
     /// `kick NAME`.

@@ -22,6 +22,36 @@ extension TerminalQuestions {
 
         public init() {}
     }
+
+    /// What a person writes without having been asked.
+    enum Writing {
+        case note
+        /// `kick NAME`, whose first letter was the key.
+        case kick
+
+        /// Stands before what is typed.
+        var mark: String {
+            switch self {
+            case .note: "Note: "
+            case .kick: "k"
+            }
+        }
+
+        /// What is to be finished before a question.
+        var name: String {
+            switch self {
+            case .note: "note"
+            case .kick: "command"
+            }
+        }
+
+        var hint: String {
+            switch self {
+            case .note: "Enter sends the note, Esc drops it."
+            case .kick: "kick NAME sends a viewer away, Esc drops it."
+            }
+        }
+    }
 }
 
 extension TerminalQuestions.Commands {

@@ -13,61 +13,6 @@ import Synchronization
 ///
 /// A job in the background asks nothing. Its question waits until the job is brought to the foreground.
 public final class TerminalQuestions: Sendable {
-    /// The text of a question, and how to interpret a line.
-    public struct Question: Sendable {
-        public var words: String
-        /// What is said instead in the background: a sentence.
-        public var summary: String?
-        /// Enter alone is an answer, not a wish to read the question again; so is Escape.
-        public var takesEnter: Bool
-        /// Called on the reading thread, under no lock.
-        public var read: @Sendable (_ line: String) -> Reading
-
-        public init(
-            words: String, summary: String? = nil, takesEnter: Bool = false,
-            read: @escaping @Sendable (_ line: String) -> Reading
-        ) {
-            (self.words, self.summary, self.takesEnter, self.read) = (words, summary, takesEnter, read)
-        }
-    }
-
-    public enum Reading: Sendable {
-        /// An answer; the action is called if it counts.
-        case answer(@Sendable () -> Void)
-        /// No answer. The question stays open, and this text is printed; nil: the question is printed again.
-        case unclear(String?)
-    }
-
-    /// What a person writes without having been asked.
-    private enum Writing {
-        case note
-        /// `kick NAME`, whose first letter was the key.
-        case kick
-
-        /// Stands before what is typed.
-        var mark: String {
-            switch self {
-            case .note: "Note: "
-            case .kick: "k"
-            }
-        }
-
-        /// What is to be finished before a question.
-        var name: String {
-            switch self {
-            case .note: "note"
-            case .kick: "command"
-            }
-        }
-
-        var hint: String {
-            switch self {
-            case .note: "Enter sends the note, Esc drops it."
-            case .kick: "kick NAME sends a viewer away, Esc drops it."
-            }
-        }
-    }
-
     private struct State {
         var question: Question?
         var commands = Commands()

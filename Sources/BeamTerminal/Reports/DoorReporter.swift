@@ -49,7 +49,7 @@ public final class DoorReporter: Sendable {
     }
 
     private let context: CommandContext
-    private let prompt: PairingPrompt
+    private let person: any DoorPerson
     private let invitation: Invitation
     private let text: DoorText
     /// The names of a room's other members; nil: it is none of them.
@@ -57,12 +57,12 @@ public final class DoorReporter: Sendable {
     private let state: Mutex<State>
 
     public init(
-        _ context: CommandContext, prompt: PairingPrompt, invitation: Invitation, guests: DoorText.Guests,
+        _ context: CommandContext, person: any DoorPerson, invitation: Invitation, guests: DoorText.Guests,
         memberName: @escaping @Sendable (DeviceKey) -> String? = { _ in nil }
     ) {
         self.memberName = memberName
         self.context = context
-        self.prompt = prompt
+        self.person = person
         self.invitation = invitation
         text = DoorText(guests: guests)
         let stamp = invitation.codeFile.flatMap { CodeFile(path: $0).stamp }
@@ -124,17 +124,17 @@ public final class DoorReporter: Sendable {
         switch event {
         case .viewerAsks(let connection, let code, let visitor):
             noteQuestion(visitor)
-            prompt.ask(connection, code: code, from: visitor)
+            person.ask(connection, code: code, from: visitor)
         case .comparisonAsked(let connection, let visitor):
             noteQuestion(visitor)
-            prompt.askToCompare(connection, from: visitor)
-        case .digitsShown(let connection, let digits, _): prompt.compare(connection, digits: digits)
+            person.askToCompare(connection, from: visitor)
+        case .digitsShown(let connection, let digits, _): person.compare(connection, digits: digits)
         case .comparisonFailed(let visitor, let reason, let failures):
             context.tell(
                 .pairing(.comparisonFailed(visitor, reason: reason, failures: failures)),
                 DoorText.comparisonFailed(visitor, reason, failures: failures))
-        case .askWithdrawn(let connection): prompt.withdraw(connection)
-        case .askTaken(let connection, let name): prompt.taken(connection, by: name)
+        case .askWithdrawn(let connection): person.withdraw(connection)
+        case .askTaken(let connection, let name): person.taken(connection, by: name)
         case .devicePaired(_, let name, let isToBeRemembered): paired(name, isToBeRemembered: isToBeRemembered)
         case .codeChanged(let change): codeChanged(change)
         case .codeServed(let visitor, let isStillValid): codeServed(visitor, isStillValid: isStillValid)
@@ -246,7 +246,7 @@ public final class DoorReporter: Sendable {
 
     private var serviceWords: String {
         let (service, end) = state.withLock { ($0.service, $0.codeEnd) }
-        return text.service(service, until: end, takesKey: prompt.takesCommands && invitation.showsCode)
+        return text.service(service, until: end, takesKey: person.takesCommands && invitation.showsCode)
     }
 
     /// Whoever types the code of a moment ago should know that it is the code that has changed.

@@ -43,7 +43,7 @@ public final class ShareReporter: Sendable {
         self.prompt = prompt
         self.invitation = invitation
         text = ShareText(takesCommands: prompt.takesCommands)
-        door = DoorReporter(context, prompt: prompt, invitation: invitation, guests: .viewers)
+        door = DoorReporter(context, person: prompt, invitation: invitation, guests: .viewers)
         words = LogReporter(context)
     }
 

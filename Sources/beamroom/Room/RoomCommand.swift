@@ -3,13 +3,13 @@ import BeamDisplay
 import BeamHost
 import BeamIdentity
 import BeamMedia
+import BeamMeeting
 import BeamNetwork
 import BeamProtocol
 import BeamSound
 import BeamTerminal
 import BeamTrust
 import BeamViewer
-import Dispatch
 
 /// `beamroom room`.
 struct RoomCommand: ParsableCommand {
@@ -88,9 +88,6 @@ struct RoomCommand: ParsableCommand {
 
     @OptionGroup var common: RunOptions
 
-    /// How long the rooms of the network are waited for.
-    private static let searchTime = Duration.seconds(2)
-
     func validate() throws {
         for (option, text) in [("The room's name", room), ("--name", name)] {
             if let text, ShownText.line(text).isEmpty || text.utf8.count > 200 {
@@ -158,22 +155,14 @@ struct RoomCommand: ParsableCommand {
             MeetingEntry.acquaintances(in: room, store: store, own: identity)
         }
         let entry = MeetingEntry(
-            context: context, store: store, presence: presence, deviceName: ownName, code: given,
+            context, store, presence: presence, deviceName: ownName, code: given,
             window: windowOptions, terminal: terminal, acquaintances: acquaintances)
         let meeting = Meeting(
-            context, settings(store, identity, given, context, acquaintances), prompt: prompt, entry: entry,
+            context, settings(store, identity, given, context, acquaintances), person: prompt, entry: entry,
             presence: presence)
         // What may wait for the network or the person comes after all that can fail at once.
         try meeting.open()
         presence?.start()
-        let wanted = room.map { ShownText.line($0) }
-        let entrance: MeetingEntry.Entrance?
-        do {
-            entrance = try entry.find(wanted, at: at, machine: MachineName.current, within: Self.searchTime)
-        } catch {
-            meeting.close()
-            throw error
-        }
         var commands = TerminalQuestions.Commands()
         commands.note = { meeting.write(.note($0)) }
         commands.pause = { meeting.togglePause() }
@@ -184,121 +173,10 @@ struct RoomCommand: ParsableCommand {
         commands.join = { meeting.joinOffered() }
         commands.relay = { meeting.takeRelay() }
         prompt.setCommands(commands)
-        try stay(in: entrance, context, meeting, entry, prompt)
-    }
-
-    /// Stays in the room, and in those for which it is left, until the end.
-    private func stay(
-        in first: MeetingEntry.Entrance?, _ context: CommandContext, _ meeting: Meeting, _ entry: MeetingEntry,
-        _ prompt: PairingPrompt
-    ) throws {
-        var next = first
-        while let entrance = next {
-            if case .resume(let known) = entrance.beginning, let problem = meeting.claim(known) {
-                meeting.close()
-                return try context.conclude(.failed(problem))
-            }
-            prompt.setOthers { meeting.hasCompany }
-            prompt.start { connection, accept in meeting.decide(connection, accept: accept) }
-            let ticker = EverySecond { meeting.tick() }
-            /// Ends what runs, and says how it went. On the thread that it is called on.
-            @Sendable func finish(_ ending: Ending) throws {
-                ticker.cancel()
-                meeting.close()
-                try context.conclude(meeting.verdict(ending))
-            }
-            let ending = run(context, meeting, entrance) { try finish($0) }
-            if let ending { return try finish(ending) }
-            ticker.cancel()
-            do {
-                next = try move(context, meeting, entry)
-            } catch {
-                meeting.close()
-                throw error
-            }
-        }
-        meeting.close()
-        try context.conclude(context.latch.verdict(context.latch.wait()))
-    }
-
-    /// Runs until the end of the program, or until the room is to be left for another one: nil.
-    private func run(
-        _ context: CommandContext, _ meeting: Meeting, _ entrance: MeetingEntry.Entrance,
-        finish: @escaping @Sendable (Ending) throws -> Void
-    ) -> Ending? {
-        // The command runs on the main thread, as SDL requires for a window.
-        MainActor.assumeIsolated {
-            let isOver = DispatchSemaphore(value: 0)
-            let end = { @Sendable in
-                meeting.board.endWindow()
-                isOver.signal()
-            }
-            meeting.begin(entrance)
-            do throws(DisplayError) {
-                var window: MeshWindow?
-                if let viewers = meeting.viewers, let windowOptions {
-                    window = try MeshWindow(
-                        windowOptions, board: meeting.board, viewers: viewers,
-                        actions: MeshWindow.Actions(
-                            write: { meeting.write($0) }, toggleShare: { meeting.toggleShare() },
-                            togglePause: { meeting.togglePause() },
-                            answerOffer: { $0 ? _ = meeting.joinOffered() : meeting.declineOffer() },
-                            answerDoubt: { meeting.answerProof($0) },
-                            decide: { meeting.decideInWindow($0, accept: $1) },
-                            decideRelay: { meeting.decideRelay($0, through: $1, accept: $2) })
-                    ) { context.endWithoutDisplay(finish) }
-                }
-                context.latch.whenEnded(end)
-                meeting.whenMoving(end)
-                if let window {
-                    window.run()
-                    // The person has closed it.
-                    if meeting.wantedMove == nil { context.latch.end(.done) }
-                } else {
-                    isOver.wait()
-                }
-            } catch {
-                context.latch.end(.failed("\(error)"))
-            }
-            meeting.whenMoving(nil)
-            return context.latch.current
-        }
-    }
-
-    /// Leaves the room for another one. If that doesn't let this device in, it comes back, or makes the room anew.
-    ///
-    /// - Returns: nil if the program is to end.
-    private func move(
-        _ context: CommandContext, _ meeting: Meeting, _ entry: MeetingEntry
-    ) throws -> MeetingEntry.Entrance? {
-        let move = meeting.wantedMove
-        let name = meeting.leave() ?? room.map { ShownText.line($0) }
-        var next: MeetingEntry.Entrance?
-        switch move {
-        case .enter(let entrance, _): next = entrance
-        case .ask(let found):
-            meeting.showWaiting(at: found.room)
-            let other = MeetingEntry.FoundRoom(
-                name: found.room, mark: found.standing?.mark, doors: found.doors, isOptional: true)
-            switch try entry.enter(other) {
-            case .entered(let entrance): next = entrance
-            case .ended: return nil
-            case .gone: break
-            case .declined:
-                meeting.neighbours.avoid(found.standing?.mark)
-                context.say(
-                    "The other room “\(PeerText.name(found.room))” doesn't let you in, or can't be reached. You go back."
-                )
-            }
-        case .search, nil: break
-        }
-        next =
-            try next
-            ?? entry.find(
-                name, at: nil, machine: MachineName.current, within: Self.searchTime,
-                avoiding: meeting.neighbours.avoided)
-        if next != nil { try meeting.reopen() }
-        return next
+        try MeetingStay(
+            context, meeting, entry, window: windowOptions, room: room.map { ShownText.line($0) },
+            machine: MachineName.current
+        ).run(at: at?.address) { prompt.setCommands(commands) }
     }
 
     // MARK: What the options mean
@@ -336,7 +214,7 @@ struct RoomCommand: ParsableCommand {
         )
         let (window, playback, capture, sound, mediaPort) = (windowOptions, playback, capture, sound, mediaPort)
         let trust = ViewerOptions.Trust(store: store, deviceName: name, pairs: false, remembersNewHosts: false)
-        return Meeting.Settings(
+        var settings = Meeting.Settings(
             server: MeshServer.Options(
                 bindAddress: bind, controlPort: port, identity: identity, door: door, name: name, relaying: relays),
             makeCode: makeCode, store: store,
@@ -367,8 +245,13 @@ struct RoomCommand: ParsableCommand {
                 options.soundBitRate = sound.audioBitRate.bitsPerSecond
                 return options
             },
-            hasWindow: window != nil, sharesPlayedSound: capture.source == "x11" && sound.isPlayedHere,
-            watches: !noWatch, sharesAtOnce: share, captionsPath: spoken.captions,
-            transcriptPath: spoken.transcript, acquaintances: acquaintances)
+            acquaintances: acquaintances)
+        settings.hasWindow = window != nil
+        settings.sharesPlayedSound = capture.source == "x11" && sound.isPlayedHere
+        settings.watches = !noWatch
+        settings.sharesAtOnce = share
+        settings.captionsPath = spoken.captions
+        settings.transcriptPath = spoken.transcript
+        return settings
     }
 }

@@ -4,7 +4,7 @@ import BeamProtocol
 import BeamViewer
 import Testing
 
-@testable import beamroom
+@testable import BeamMeeting
 
 struct MeetingNeighboursTests {
     /// The lower its number, the rather it stays.
@@ -15,16 +15,6 @@ struct MeetingNeighboursTests {
         MeshPresence.Found(
             room: name, standing: MeshStanding(members: members, mark: marks[number]),
             doors: (0..<members).map { Endpoint(host: "192.0.2.\($0 + 1)", port: 52345) })
-    }
-
-    /// A room's name that was typed for a host's.
-    @Test func aRoomIsFoundByTheNameOfAHost() {
-        let found = [Self.room(0, "study"), Self.room(1, "Math", members: 2)]
-        #expect(RoomNameWatch.room(called: "math", in: found) == "Math")
-        #expect(RoomNameWatch.room(called: "mat", in: found) == nil)
-        #expect(
-            RoomNameWatch.words("Math's")
-                == "“Math's” is a room, which isn't watched: `beamroom room 'Math'\\''s'` enters it.")
     }
 
     private let start = ContinuousClock.now

@@ -3,7 +3,7 @@ import BeamProtocol
 import BeamViewer
 import Testing
 
-@testable import beamroom
+@testable import BeamMeeting
 
 /// Several rooms of one name: which one is entered, and what the person reads of them.
 struct MeetingCandidateTests {

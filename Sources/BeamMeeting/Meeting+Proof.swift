@@ -51,26 +51,19 @@ extension Meeting {
         }
         guard let asked else { return }
         if settings.hasWindow { board.setDoubt("\(asked) y or n") }
-        guard prompt.takesCommands else {
+        guard person.takesCommands else {
             if !settings.hasWindow {
                 context.say(
                     "Nobody can be asked here. `{\"trust\":true}` on standard input says that it is the right room.")
             }
             return
         }
-        prompt.ask(
-            TerminalQuestions.Question(words: "\(asked) [y/n]") { [weak self] line in
-                switch line.filter({ !$0.isWhitespace }).lowercased() {
-                case "y", "yes": .answer { [weak self] in self?.answerProof(true) }
-                case "n", "no": .answer { [weak self] in self?.answerProof(false) }
-                default: .unclear("Please type y (yes) or n (no). Enter alone repeats the question.")
-                }
-            })
+        person.ask(.yesNo("\(asked) [y/n]") { [weak self] in self?.answerProof($0) }, isNext: false)
         state.withLock { $0.asksForProof = true }
     }
 
     /// The person has said whether this is the right room.
-    func answerProof(_ isRight: Bool) {
+    public func answerProof(_ isRight: Bool) {
         guard !isProved else { return }
         if isRight {
             let shares = state.withLock { $0.sharesOnceProved }
@@ -79,23 +72,23 @@ extension Meeting {
         } else {
             closeProofQuestion()
             state.withLock { $0.sharesOnceProved = false }
-            context.say("Nothing is shared here\(prompt.takesCommands ? "; s asks again" : "").")
+            context.say("Nothing is shared here\(person.takesCommands ? "; s asks again" : "").")
         }
     }
 
     /// This is the right room: from now on it is shared in, and remembered as such.
     func trustRoom() {
-        let (id, wasProved) = state.withLock { state in
+        let wasProved = state.withLock { state in
             defer {
                 state.entrance?.proof = .given
                 state.sharesOnceProved = false
             }
-            return (state.id, state.entrance?.proof.isGiven ?? true)
+            return state.entrance?.proof.isGiven ?? true
         }
         guard !wasProved else { return }
         closeProofQuestion()
         neighbours.noteProof()
-        if let id { _ = keeper.perform { try? $0.noteProof(ofRoom: id) } }
+        store.noteProof()
         beginWords()
     }
 
@@ -105,6 +98,6 @@ extension Meeting {
             defer { state.asksForProof = false }
             return state.asksForProof
         }
-        if wasAsked { prompt.withdrawOwn() }
+        if wasAsked { person.withdrawOwn() }
     }
 }

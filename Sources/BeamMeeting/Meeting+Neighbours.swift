@@ -40,7 +40,7 @@ extension Meeting {
         let people = room.standing?.members ?? 1
         let words = "There is another “\(name)”, with \(CommonText.count(people, "person", "people")) in it"
         let how =
-            prompt.takesCommands
+            person.takesCommands
             ? ": j joins it." : ". To enter it: `beamroom room --at \(room.doors.first?.description ?? "ADDRESS")`."
         context.tell(
             .room(.otherRoom(name: name, members: people, address: room.doors.first)), words + how)
@@ -64,7 +64,7 @@ extension Meeting {
     }
 
     /// The person wants to enter the room that was offered. Returns why that isn't possible.
-    @discardableResult func joinOffered() -> String? {
+    @discardableResult public func joinOffered() -> String? {
         guard let room = neighbours.offered, state.withLock({ $0.room }) != nil else {
             return "no other room of this name is here"
         }

@@ -6,9 +6,7 @@ import BeamProtocol
 import BeamTerminal
 import BeamTrust
 import BeamViewer
-import Dispatch
 import Foundation
-import Synchronization
 
 /// Several rooms of one name: anybody can announce one.
 extension MeetingEntry {
@@ -69,8 +67,9 @@ extension MeetingEntry {
     ///
     /// - Parameter more: rooms that aren't listed.
     private func ask(_ all: [MeetingCandidate], _ name: String, more: Int) -> MeetingCandidate? {
-        let pick = ChoiceAnswer()
-        context.latch.whenEnded { pick.end() }
+        // Nil: nobody picks any more.
+        let pick = FirstAnswer<Int?>()
+        context.latch.whenEnded { pick.give(nil) }
         let desk = QuestionDesk(terminal)
         let place = desk.addPlace()
         if TerminalQuestions.hasPerson {
@@ -80,41 +79,36 @@ extension MeetingEntry {
                         .failed("Standard input has ended, so nobody can pick a room. Give an address with --at."))
                 }
             }
-            let question = TerminalQuestions.Question(words: words(all, name, more: more)) { line in
-                guard let number = Int(line.filter { !$0.isWhitespace }), all.indices.contains(number - 1) else {
-                    return .unclear("Type one of the numbers.")
-                }
-                return .answer { pick.pick(number - 1) }
-            }
-            _ = desk.ask(question, at: place, isRepeated: false)
+            _ = desk.ask(
+                .number(words(all, name, more: more), of: all.count) { pick.give($0) }, at: place, isRepeated: false)
         }
         let index: Int?
         if let window {
             index = MainActor.assumeIsolated { askInWindow(all, name, window, pick) }
         } else {
-            index = pick.wait()
+            index = pick.wait() ?? nil
         }
         desk.withdraw(place)
         return index.map { all[$0] }
     }
 
     @MainActor private func askInWindow(
-        _ all: [MeetingCandidate], _ name: String, _ options: WindowOptions, _ pick: ChoiceAnswer
+        _ all: [MeetingCandidate], _ name: String, _ options: WindowOptions, _ pick: FirstAnswer<Int?>
     ) -> Int? {
         do throws(DisplayError) {
             let shown = try ChoiceWindow(
                 options, title: "Which “\(PeerText.name(name))”?",
                 choices: all.map { ChoiceWindow.Choice(name: $0.address?.host ?? "?", detail: $0.shortWords) }
             ) { context.endWithoutDisplay { try context.conclude($0) } }
-            pick.whenDone(shown.wake)
-            if let index = shown.run(until: { pick.isDone }) { pick.pick(index) }
-            pick.whenDone(nil)
+            pick.whenGiven(shown.wake)
+            if let index = shown.run(until: { pick.current != nil }) { pick.give(index) }
+            pick.whenGiven(nil)
             // The person has closed it.
-            if !pick.isDone { context.latch.end(.done) }
+            if pick.current == nil { context.latch.end(.done) }
         } catch {
             context.latch.end(.failed("\(error)"))
         }
-        return pick.wait()
+        return pick.wait() ?? nil
     }
 
     private func words(_ all: [MeetingCandidate], _ name: String, more: Int) -> String {
@@ -130,49 +124,5 @@ extension MeetingEntry {
                 "Which one is it? Type its number\(window == nil ? "" : ", or pick it in the window"). "
                     + "(Whoever is in a room reads the key of that device with w.)"
             ]).joined(separator: "\n")
-    }
-}
-
-/// What the person has picked; the first answer counts.
-private final class ChoiceAnswer: Sendable {
-    private struct State {
-        var isDone = false
-        var index: Int?
-        var onDone: (@Sendable () -> Void)?
-    }
-
-    private let state = Mutex(State())
-    private let done = DispatchSemaphore(value: 0)
-
-    var isDone: Bool { state.withLock { $0.isDone } }
-
-    func pick(_ index: Int) { finish(index) }
-    /// Nobody picks any more.
-    func end() { finish(nil) }
-
-    private func finish(_ index: Int?) {
-        let action = state.withLock { state -> (@Sendable () -> Void)?? in
-            guard !state.isDone else { return nil }
-            (state.isDone, state.index) = (true, index)
-            return .some(state.onDone)
-        }
-        guard let action else { return }
-        done.signal()
-        action?()
-    }
-
-    /// Called on any thread, at once if it is done.
-    func whenDone(_ action: (@Sendable () -> Void)?) {
-        let isDue = state.withLock { state in
-            state.onDone = action
-            return state.isDone
-        }
-        if isDue { action?() }
-    }
-
-    func wait() -> Int? {
-        done.wait()
-        done.signal()
-        return state.withLock { $0.index }
     }
 }

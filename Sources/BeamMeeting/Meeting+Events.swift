@@ -17,9 +17,9 @@ extension Meeting {
             context.tell(
                 .room(.notAdmitted(device, reason: Self.words(refusal))),
                 "Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).", as: .refusal)
-        case .relayNeeded(let source, let relay): relayNeeded(source, through: relay)
-        case .relayNotNeeded(let source): relayNotNeeded(source)
-        case .relayed(let source, let relay): relayed(source, through: relay)
+        case .relayNeeded(let source, let relay): relays.needed(source, through: relay, viewers)
+        case .relayNotNeeded(let source): relays.notNeeded(source, viewers)
+        case .relayed(let source, let relay): relays.came(source, through: relay, viewers)
         case .notEntered where state.withLock({ $0.entrance?.isFound }) == true: move(.search)
         case .notEntered:
             context.latch.end(
@@ -46,7 +46,7 @@ extension Meeting {
             if people.contains(where: { $0.isHere && $0.isSharing && $0.device != own }) { neighbours.noteUse() }
             if !neighbours.isUnused { letInAcquaintances() }
             if settings.watches { viewers?.update(people.filter { $0.device != own }) }
-            if let id = state.withLock({ $0.id }) { presence?.setRoom(id, members: people.map(\.device), own: own) }
+            if let id = store.id { presence?.setRoom(id, members: people.map(\.device), own: own) }
         case .violated(let device, let what):
             let reason = PeerText.sentence(what)
             context.tell(
@@ -85,14 +85,7 @@ extension Meeting {
 
     private func end(_ reason: String, inShort farewell: String, isPutOut: Bool = false, forgets: Bool = true) {
         context.events.write(.room(isPutOut ? .wasPutOut(reason: reason) : .notIn(reason: reason)))
-        if forgets,
-            let id = state.withLock({ state in
-                state.unstored = nil
-                return state.id
-            })
-        {
-            _ = keeper.perform { try? $0.forgetRoom(id) }
-        }
+        if forgets { store.forget() }
         shareReporter.end()
         parts?.share.set(false)
         viewers?.update([])

@@ -3,44 +3,20 @@ import BeamNetwork
 import BeamProtocol
 import BeamTerminal
 import BeamViewer
-import Dispatch
 import Synchronization
 
-/// What comes of asking a member; the first answer counts.
-final class EntryAnswer: Sendable {
-    enum Kind: Sendable {
-        case letIn(DeviceKey, MeetingProof)
-        case notReached
-        /// It isn't announced any more.
-        case gone
-        /// It doesn't let this device in, and there is another room.
-        case declined
-        /// What it has said to the code that is tried at several doors.
-        case answered(CodeRound.Answer)
-        /// The program is to end.
-        case ended
-    }
-
-    private let kind = Mutex<Kind?>(nil)
-    private let isDecided = DispatchSemaphore(value: 0)
-
-    var current: Kind? { kind.withLock { $0 } }
-
-    /// Returns whether it is the first.
-    @discardableResult func decide(_ new: Kind) -> Bool {
-        let isFirst = kind.withLock { kind in
-            guard kind == nil else { return false }
-            kind = new
-            return true
-        }
-        if isFirst { isDecided.signal() }
-        return isFirst
-    }
-
-    func wait(atMost time: Duration? = nil) {
-        guard let time else { return isDecided.wait() }
-        _ = isDecided.wait(timeout: .now() + time.inSeconds)
-    }
+/// What comes of asking a member.
+enum EntryAnswer: Sendable {
+    case letIn(DeviceKey, MeetingProof)
+    case notReached
+    /// It isn't announced any more.
+    case gone
+    /// It doesn't let this device in, and there is another room.
+    case declined
+    /// What it has said to the code that is tried at several doors.
+    case answered(CodeRound.Answer)
+    /// The program is to end.
+    case ended
 }
 
 /// Notices that a room isn't announced at an address any more.
@@ -76,7 +52,7 @@ final class EntryReporter: Sendable {
     }
 
     private struct State {
-        var decide: (@Sendable (EntryAnswer.Kind) -> Void)?
+        var decide: (@Sendable (EntryAnswer) -> Void)?
         var isReached = false
         /// It has answered over the present connection.
         var isTalking = false
@@ -103,7 +79,7 @@ final class EntryReporter: Sendable {
         questions = WatchQuestions(context, hasWindow: manner.hasWindow, desk: desk)
     }
 
-    func connect(to viewer: Viewer, decide: @escaping @Sendable (EntryAnswer.Kind) -> Void) {
+    func connect(to viewer: Viewer, decide: @escaping @Sendable (EntryAnswer) -> Void) {
         questions.connect(to: viewer)
         state.withLock { $0.decide = decide }
     }

@@ -12,7 +12,7 @@ import Foundation
 import Synchronization
 
 /// How this device comes into its room: as one of those that are kept, by being let in by a member, or by making it.
-struct MeetingEntry {
+public struct MeetingEntry: Sendable {
     /// How the room begins, and whether the others in it are those that the person means.
     struct Entrance {
         var beginning: MeshServer.Beginning
@@ -54,6 +54,19 @@ struct MeetingEntry {
     /// Those with whom this device was in a room of this name.
     let acquaintances: @Sendable (_ room: String) -> [DeviceKey: String]
 
+    /// - Parameters:
+    ///   - presence: discovery; nil: it isn't used.
+    ///   - deviceName: this device's name, for the member that lets it in.
+    ///   - window: nil: none.
+    public init(
+        _ context: CommandContext, _ store: TrustStore, presence: MeshPresence?, deviceName: String, code: PairingCode?,
+        window: WindowOptions?, terminal: TerminalQuestions,
+        acquaintances: @escaping @Sendable (_ room: String) -> [DeviceKey: String]
+    ) {
+        (self.context, self.store, self.presence, self.deviceName) = (context, store, presence, deviceName)
+        (self.code, self.window, self.terminal, self.acquaintances) = (code, window, terminal, acquaintances)
+    }
+
     /// How long a member that was found is tried before another one is.
     static let patience = Duration.seconds(5)
     /// After a member that was found has been missing from discovery for so long, the room is sought anew.
@@ -67,10 +80,10 @@ struct MeetingEntry {
     ///   - avoiding: rooms that don't let this device in.
     /// - Returns: nil if the program is to end.
     func find(
-        _ wanted: String?, at address: WatchTarget?, machine: String, within time: Duration,
+        _ wanted: String?, at address: Endpoint?, machine: String, within time: Duration,
         avoiding avoided: Set<MeshMark?> = []
     ) throws -> Entrance? {
-        if let endpoint = address?.address { return try enter(at: endpoint) }
+        if let address { return try enter(at: address) }
         let kept = usable(try store.rooms(), wanted)
         if let wanted, let known = Self.remembered(wanted, in: kept) { return known }
         while context.latch.current == nil {
@@ -176,7 +189,7 @@ struct MeetingEntry {
 
     /// Those with whom this device is in a room of this name, by what it keeps; nobody who was put out of one, and nobody
     /// from a room that has proved nothing. Nil: in any room.
-    static func acquaintances(in room: String?, store: TrustStore, own: LocalIdentity) -> [DeviceKey: String] {
+    public static func acquaintances(in room: String?, store: TrustStore, own: LocalIdentity) -> [DeviceKey: String] {
         // Without the list everybody is asked about.
         let kept = ((try? store.rooms()) ?? []).filter { known in
             known.isProved && room.map { DeviceNames.areSame(known.room.name, $0) } ?? true

@@ -47,7 +47,7 @@ extension MeetingEntry {
         let known = acquaintances(room.name)
         guard !known.isEmpty else { return nil }
         for door in room.doors {
-            let answer = EntryAnswer()
+            let answer = FirstAnswer<EntryAnswer>()
             var trust = ViewerOptions.Trust(
                 store: store, deviceName: deviceName, pairs: false, remembersNewHosts: false)
             trust.acquaintances = known
@@ -57,8 +57,8 @@ extension MeetingEntry {
             let viewer = try? Viewer(options) { notice in
                 switch notice {
                 case .session(.hostReached(let device)):
-                    answer.decide(.letIn(device, known[device] == nil ? .none(door: device) : .given))
-                case .session(.refused), .session(.mistrusted), .failed: answer.decide(.declined)
+                    answer.give(.letIn(device, known[device] == nil ? .none(door: device) : .given))
+                case .session(.refused), .session(.mistrusted), .failed: answer.give(.declined)
                 default: break
                 }
             }
@@ -74,12 +74,12 @@ extension MeetingEntry {
     }
 
     /// Asks one member, as a viewer asks a host.
-    func ask(at door: Endpoint, _ knock: Knock) throws -> EntryAnswer.Kind {
+    func ask(at door: Endpoint, _ knock: Knock) throws -> EntryAnswer {
         let room = knock.room
         context.say(
             room.map { "Asking the member of “\(PeerText.name($0.name))” at \(door.description) to be let in…" }
                 ?? "Asking the member at \(door.description) to be let in…")
-        let answer = EntryAnswer()
+        let answer = FirstAnswer<EntryAnswer>()
         let known = room.map { acquaintances($0.name) } ?? [:]
         let window = knock.trial == nil ? self.window : nil
         var trust = ViewerOptions.Trust(
@@ -94,8 +94,8 @@ extension MeetingEntry {
                 hasWindow: window != nil, isOptional: room?.isOptional ?? false, isTrial: knock.trial != nil),
             known: Set(known.keys))
         let viewer = try Viewer(options) { reporter.handle($0) }
-        let decide = { @Sendable (new: EntryAnswer.Kind) in
-            if answer.decide(new) { viewer.endWindow() }
+        let decide = { @Sendable (new: EntryAnswer) in
+            if answer.give(new) { viewer.endWindow() }
         }
         reporter.connect(to: viewer, decide: decide)
         context.latch.whenEnded { decide(.ended) }
@@ -117,7 +117,10 @@ extension MeetingEntry {
         defer { watch?.end() }
         MainActor.assumeIsolated {
             viewer.start()
-            guard window != nil else { return answer.wait() }
+            guard window != nil else {
+                answer.wait()
+                return
+            }
             do throws(DisplayError) {
                 let shown = try ViewerWindow(viewer) {
                     context.endWithoutDisplay { try context.conclude($0) }
@@ -126,7 +129,7 @@ extension MeetingEntry {
                 // The person has closed the window, unless there is an answer.
                 if answer.current == nil {
                     if shown.hasGivenUpCode, room?.isOptional == true {
-                        _ = answer.decide(.declined)
+                        _ = answer.give(.declined)
                     } else {
                         context.latch.end(viewer.isRefused ? .peerLost(nil) : .done)
                     }

@@ -54,7 +54,7 @@ extension Meeting {
         }
         guard hasChanged, let room, let server else { return }
         // Which ones is on the disk.
-        _ = keeper.perform { [neighbours, settings] _ in
+        store.perform { [neighbours, settings] _ in
             server.setAcquaintances(showsNothing && neighbours.showsNothing ? settings.acquaintances(room) : [:])
         }
     }
@@ -62,7 +62,7 @@ extension Meeting {
     private func sayHowToEnter() {
         door.sayCode()
         let keys =
-            prompt.takesCommands
+            person.takesCommands
             ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, c makes a new code, p pauses, ? lists the keys, Ctrl-C ends."
             : "Ctrl-C ends."
         context.say(settings.invitation.wordsInRoom(keys: keys, hasWindow: settings.hasWindow))

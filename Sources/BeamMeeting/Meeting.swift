@@ -10,28 +10,39 @@ import Synchronization
 
 /// This device in a room of equals: joins the room's connections with discovery, what is watched, shared and written, and
 /// with the person.
-final class Meeting: Sendable, RoomActions {
-    struct Settings: Sendable {
+public final class Meeting: RoomActions {
+    public struct Settings: Sendable {
         var server: MeshServer.Options
-        /// A code for the newcomers of another room.
         var makeCode: @Sendable () -> HostCode
         var store: TrustStore
         var invitation: DoorReporter.Invitation
-        /// How what others share is watched.
         var viewing: @Sendable (MeshServer) -> MeshViewers.Options
-        /// What is shared from here.
-        /// The second one tells whether sharing is still wanted, while the person chooses what.
         var sharing: @Sendable (MeshServer, @Sendable () -> Bool) throws -> HostOptions
-        var hasWindow: Bool
-        /// The sound that is shared is what this machine plays.
-        var sharesPlayedSound: Bool
-        /// What others share is watched.
-        var watches: Bool
-        var sharesAtOnce: Bool
-        var captionsPath: String?
-        var transcriptPath: String?
-        /// Those with whom this device was in a room of this name.
         var acquaintances: @Sendable (_ room: String) -> [DeviceKey: String]
+        public var hasWindow = false
+        /// The sound that is shared is what this machine plays.
+        public var sharesPlayedSound = false
+        /// What others share is watched.
+        public var watches = true
+        public var sharesAtOnce = false
+        public var captionsPath: String?
+        public var transcriptPath: String?
+
+        /// - Parameters:
+        ///   - makeCode: a code for the newcomers of another room.
+        ///   - viewing: how what others share is watched.
+        ///   - sharing: what is shared from here. The second argument tells whether sharing is still wanted, while the
+        ///     person chooses what.
+        ///   - acquaintances: those with whom this device was in a room of this name.
+        public init(
+            server: MeshServer.Options, makeCode: @escaping @Sendable () -> HostCode, store: TrustStore,
+            invitation: DoorReporter.Invitation, viewing: @escaping @Sendable (MeshServer) -> MeshViewers.Options,
+            sharing: @escaping @Sendable (MeshServer, @Sendable () -> Bool) throws -> HostOptions,
+            acquaintances: @escaping @Sendable (_ room: String) -> [DeviceKey: String]
+        ) {
+            (self.server, self.makeCode, self.store, self.invitation) = (server, makeCode, store, invitation)
+            (self.viewing, self.sharing, self.acquaintances) = (viewing, sharing, acquaintances)
+        }
     }
 
     /// What belongs to the present room.
@@ -66,20 +77,9 @@ final class Meeting: Sendable, RoomActions {
         var onMove: (@Sendable () -> Void)?
         /// A member that is known here is sought in the room with this mark.
         var probed: Set<MeshMark> = []
-        /// The present room's name, and its ID once it is known.
+        /// The present room's name.
         var room: String?
-        var id: [UInt8]?
-        /// What is to be stored next; nil: nothing waits.
-        var unstored: KeptRoom?
-        /// When the room was stored last.
-        var stored: ContinuousClock.Instant?
-        /// No other program of this user is in the room.
-        var claim: RoomClaim?
         var reporters: [DeviceKey: WatchReporter] = [:]
-        /// In the order in which they came up.
-        var relayQuestions: [RelayQuestion] = []
-        /// Through whom pictures come, by name.
-        var relays: [DeviceKey: String] = [:]
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressText?
         /// The figures of the second before, and what was shared then.
@@ -93,7 +93,7 @@ final class Meeting: Sendable, RoomActions {
     let board: MeshBoard
     let settings: Settings
     let context: CommandContext
-    let prompt: PairingPrompt
+    let person: any MeetingPerson
     private let desk: QuestionDesk
     /// How other rooms are entered.
     let entry: MeetingEntry
@@ -101,7 +101,8 @@ final class Meeting: Sendable, RoomActions {
     let words: LogReporter
     let door: DoorReporter
     let shareReporter: RoomShareReporter
-    let keeper: TrustQueue
+    let store: MeetingStore
+    let relays: MeetingRelays
     let presence: MeshPresence?
     let neighbours = MeetingNeighbours()
     /// Seeks those who are known here in other rooms; one after another.
@@ -113,14 +114,14 @@ final class Meeting: Sendable, RoomActions {
     var own: DeviceKey { settings.server.identity.deviceKey }
 
     /// - Parameter presence: discovery, which is running; nil: it isn't used.
-    init(
-        _ context: CommandContext, _ settings: Settings, prompt: PairingPrompt, entry: MeetingEntry,
+    public init(
+        _ context: CommandContext, _ settings: Settings, person: any MeetingPerson, entry: MeetingEntry,
         presence: MeshPresence?
     ) {
         self.entry = entry
         self.context = context
         self.settings = settings
-        self.prompt = prompt
+        self.person = person
         self.presence = presence
         // Of those who share nobody needs a code.
         desk = QuestionDesk(context.console, programs: nil)
@@ -130,17 +131,18 @@ final class Meeting: Sendable, RoomActions {
         words = LogReporter(context)
         let people = self.people
         shareReporter = RoomShareReporter(
-            context, board, takesCommands: prompt.takesCommands, sharesPlayedSound: settings.sharesPlayedSound,
+            context, board, takesCommands: person.takesCommands, sharesPlayedSound: settings.sharesPlayedSound,
             isAlone: { people.here.count < 2 })
         let own = settings.server.identity.deviceKey
         door = DoorReporter(
-            context, prompt: prompt, invitation: settings.invitation, guests: .newcomers,
+            context, person: person, invitation: settings.invitation, guests: .newcomers,
             memberName: { $0 == own ? nil : people.name(of: $0) })
-        keeper = TrustQueue(settings.store)
+        store = MeetingStore(context, settings.store)
+        relays = MeetingRelays(context, people, board, takesCommands: person.takesCommands)
     }
 
     /// Opens files and ports. Nothing else happens before `begin`.
-    func open() throws {
+    public func open() throws {
         let words = try HostWords(
             captionsPath: settings.captionsPath, transcriptPath: settings.transcriptPath
         ) { [shareReporter] in shareReporter.handle($0) }
@@ -191,19 +193,18 @@ final class Meeting: Sendable, RoomActions {
         parts.server.shutdown()
         presence?.withdraw()
         closeProofQuestion()
-        prompt.withdrawAll()
+        person.withdrawAll()
         let isEmpty = neighbours.isEmpty
-        store(isEnd: true)
-        if isEmpty, let id = state.withLock({ $0.id }) { _ = keeper.perform { try? $0.forgetRoom(id) } }
-        _ = keeper.finish()
+        storeChanges(isEnd: true)
+        if isEmpty { store.forget() }
+        store.finish()
         state.withLock { state in
-            // The claim of the old room ends with it.
-            (state.parts, state.room, state.id, state.claim, state.entrance) = (nil, nil, nil, nil, nil)
-            (state.unstored, state.stored, state.last, state.reporters) = (nil, nil, nil, [:])
+            (state.parts, state.room, state.entrance, state.last, state.reporters) = (nil, nil, nil, nil, [:])
             (state.move, state.letsInAcquaintances) = (nil, false)
             (state.asksForProof, state.sharesOnceProved) = (false, false)
-            (state.relayQuestions, state.relays) = ([], [:])
         }
+        store.reset()
+        relays.forget()
         early.restart()
         neighbours.left()
         people.forget()
@@ -222,22 +223,6 @@ final class Meeting: Sendable, RoomActions {
     func begin(_ entrance: MeetingEntry.Entrance) {
         state.withLock { $0.entrance = entrance }
         server?.begin(entrance.beginning)
-    }
-
-    /// Takes the room for this program. Waits for the disk.
-    ///
-    /// - Returns: why it can't be entered; nil: it can.
-    func claim(_ room: KeptRoom) -> String? {
-        do throws(TrustStoreError) {
-            if let id = state.withLock({ $0.claim == nil ? nil : $0.id }), id == room.id { return nil }
-            guard let claim = try settings.store.claim(room.id) else {
-                return "Another beamroom on this machine is in the room “\(PeerText.name(room.name))” already."
-            }
-            state.withLock { ($0.claim, $0.id) = (claim, room.id) }
-            return nil
-        } catch {
-            return "\(error)"
-        }
     }
 
     /// What the exit status says: whatever ends the program is a failure if the room had ended for this device.
@@ -262,7 +247,7 @@ final class Meeting: Sendable, RoomActions {
 
     // MARK: What the person and programs do
 
-    func write(_ input: LogInput) {
+    public func write(_ input: LogInput) {
         switch input {
         case .partial: break
         default: neighbours.noteUse()
@@ -270,20 +255,20 @@ final class Meeting: Sendable, RoomActions {
         presentParts?.server.write(input)
     }
 
-    func toggleShare() {
+    public func toggleShare() {
         guard isProved || presentParts?.share.isOn == true else { return askForProof(thenShare: true) }
         neighbours.noteUse()
         presentParts?.share.toggle()
     }
 
     /// - Parameter isOn: true only after the caller has checked whose room it is.
-    func setSharing(_ isOn: Bool) {
+    public func setSharing(_ isOn: Bool) {
         if isOn { trustRoom() }
         if isOn { neighbours.noteUse() }
         presentParts?.share.set(isOn)
     }
 
-    func togglePause() { presentParts?.share.togglePause() }
+    public func togglePause() { presentParts?.share.togglePause() }
 
     func setPaused(_ isPaused: Bool) { presentParts?.share.setPaused(isPaused) }
 
@@ -296,59 +281,47 @@ final class Meeting: Sendable, RoomActions {
     /// The person has answered in the window.
     func decideInWindow(_ connection: ConnectionID, accept: Bool) {
         board.settle(connection, isAgreed: accept)
-        prompt.answered(connection, accept: accept)
+        person.answered(connection, accept: accept)
         server?.decide(connection, accept: accept)
     }
 
-    func renewCode() { server?.renewCode() }
+    func decideRelay(_ source: DeviceKey, through relay: DeviceKey, accept: Bool) {
+        relays.decide(source, through: relay, accept: accept, parts)
+    }
+
+    /// The person wants to see the screen that was asked about first.
+    public func takeRelay() { relays.takeFirst(parts) }
+
+    public func answerRelay(_ accept: Bool, from text: String?) -> String? {
+        relays.answer(accept, from: text, parts)
+    }
+
+    public func renewCode() { server?.renewCode() }
 
     /// Other members are here.
     var hasCompany: Bool { people.here.count > 1 }
 
-    func listPeople() { people.list() }
+    public func listPeople() { people.list() }
 
     // MARK: Keeping and announcing
 
     func keep(_ room: KeptRoom) {
-        state.withLock { state in
-            state.id = room.id
-            state.unstored = room
-        }
+        store.keep(room)
         if let presence, let server {
             presence.setRoom(room.id, members: people.people.map(\.device), own: own)
-            let name = PeerText.name(room.name)
-            presence.announce(name, port: server.controlPort)
+            presence.announce(PeerText.name(room.name), port: server.controlPort)
         }
-        store()
+        storeChanges()
     }
 
-    /// Stores the newest state, at most every two seconds: a member can change it as often as it likes. What waits is
-    /// stored by `tick`, and at the end.
-    private func store(isEnd: Bool = false) {
-        let isDue = state.withLock { state in
-            guard state.unstored != nil, isEnd || state.stored.map({ .now - $0 >= Self.storePause }) ?? true else {
-                return false
-            }
-            state.stored = .now
-            return true
-        }
-        guard isDue else { return }
-        _ = keeper.perform { [weak self] store in
-            guard let self, let room = state.withLock({ state in state.unstored.take() }) else { return }
-            if let problem = claim(room) { return context.latch.end(.failed(problem)) }
-            do {
-                try store.keep(room, isProved: isProved)
-            } catch {
-                context.say("Warning: The room can't be kept for the next time. \(error)")
-            }
-        }
+    /// Stores what has changed.
+    func storeChanges(isEnd: Bool = false) {
+        store.write(isEnd: isEnd) { [weak self] in self?.isProved ?? false }
     }
-
-    private static let storePause = Duration.seconds(2)
 
     // MARK: What is watched and shared
 
-    private func reporter(of device: DeviceKey, _ name: String) -> WatchReporter {
+    func reporter(of device: DeviceKey, _ name: String) -> WatchReporter {
         state.withLock { state in
             if let reporter = state.reporters[device] { return reporter }
             let part = CommandContext(context, host: name, device: device)
@@ -365,77 +338,8 @@ final class Meeting: Sendable, RoomActions {
         reporter(of: device, name).handle(notice)
     }
 
-    // MARK: Figures, and the end
-
-    /// Once a second.
-    func tick() {
-        presence?.refresh()
-        lookAround()
-        store()
-        door.tick { server?.setCode($0) }
-        if let words = state.withLock({ $0.addressless }), words.isReachable() {
-            state.withLock { $0.addressless = nil }
-            context.say(words.sentence())
-        }
-        guard let parts else { return }
-        let here = people.here
-        var lines: [String] = []
-        for watched in parts.viewers.watched {
-            let line = reporter(of: watched.device, watched.name).tick(watched.viewer)
-            let relay = state.withLock { $0.relays[watched.device] }.map { " through “\($0)”" } ?? ""
-            lines.append("“\(PeerText.name(watched.name))”\(relay)   \(line ?? "")")
-        }
-        let room = state.withLock { $0.room }
-        let sharing = here.count { $0.isSharing }
-        var own: (rate: StreamRate, viewers: Int)?
-        if let host = parts.share.host {
-            let report = host.report()
-            // Each share counts from 0.
-            let last = state.withLock { state in
-                defer { state.last = (host, report) }
-                return state.last.flatMap { $0.host === host ? $0.report : nil }
-            }
-            let rate = StreamRate(report, since: last)
-            own = (rate, report.session.viewers)
-            lines.append(
-                "You   \(host.isPaused ? "paused" : CommonText.rate(rate))   "
-                    + CommonText.count(report.session.viewers, "viewer"))
-        } else {
-            state.withLock { $0.last = nil }
-        }
-        context.events.write(
-            .room(.stats(here: here.count, sharing: sharing, own: own?.rate, viewers: own?.viewers ?? 0)))
-        guard let room else { return context.console.live(["Entering the room…"]) }
-        context.console.live(lines)
-        showStatus(room)
-    }
-
-    /// The last line of the terminal.
-    func showStatus(_ room: String) {
-        // Its code isn't this device's to show any more, and keys do nothing.
-        if let farewell = state.withLock({ $0.farewell }) {
-            return context.console.setStatus(
-                StatusLine(name: room, code: nil, facts: [farewell, "Ctrl-C ends"], keys: []))
-        }
-        let here = people.here
-        let sharing = here.count { $0.isSharing }
-        let isPaused = here.contains { $0.device == own && $0.isPaused }
-        context.console.setStatus(
-            StatusLine(
-                name: room, code: settings.invitation.showsCode ? door.code : nil,
-                facts: ["\(max(1, here.count)) here"] + (sharing > 0 ? ["\(sharing) sharing"] : [])
-                    + (isPaused ? ["you have paused"] : []), keys: prompt.keys
-            ))
-    }
-
-    /// The same while this device asks at the door of another room. Its own room's code is dead.
-    func showWaiting(at room: String) {
-        context.console.setStatus(
-            StatusLine(name: room, code: nil, facts: ["you wait to be let in", "Ctrl-C ends"], keys: []))
-    }
-
     /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.
-    func close() {
+    public func close() {
         let (parts, words) = state.withLock { ($0.parts, $0.words) }
         parts?.share.stop()
         parts?.viewers.stop()
@@ -443,8 +347,8 @@ final class Meeting: Sendable, RoomActions {
         presence?.stop()
         parts?.server.shutdown()
         words?.close()
-        store(isEnd: true)
-        _ = keeper.finish()
+        storeChanges(isEnd: true)
+        store.finish()
         context.console.finish()
         context.events.write(.room(.summary(seconds: context.events.millisecondsSinceStart / 1000)))
         if let transcript = words?.report { context.say(CommonText.written(transcript)) }

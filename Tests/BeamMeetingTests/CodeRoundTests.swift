@@ -1,7 +1,7 @@
 import BeamNetwork
 import Testing
 
-@testable import beamroom
+@testable import BeamMeeting
 
 /// At which doors a code is tried, and in what order.
 struct CodeRoundTests {

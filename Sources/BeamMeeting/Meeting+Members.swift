@@ -6,7 +6,7 @@ import BeamTerminal
 /// Putting a member out.
 extension Meeting {
     /// Puts a member out, and perhaps those whom it has let in. Returns why that can't be tried.
-    func putOut(_ text: String, alsoLetIn: Bool) -> String? {
+    public func putOut(_ text: String, alsoLetIn: Bool) -> String? {
         let found = people.members(matching: text)
         guard let member = found.first else { return "no member is called “\(PeerText.name(text))”" }
         guard found.count == 1 else {
@@ -22,7 +22,7 @@ extension Meeting {
         server?.findLetIn(by: member.device) { [weak self] letIn in
             guard let self else { return }
             guard !letIn.isEmpty else { return putOut(member, alsoLetIn: false) }
-            prompt.ask(
+            person.ask(
                 TerminalQuestions.Question(
                     words: Self.question(member.name, letIn: letIn.map(\.name)), takesEnter: true
                 ) {
@@ -67,21 +67,15 @@ extension Meeting {
     }
 
     /// Asks the person whom to put out.
-    func askWhomToPutOut() {
+    public func askWhomToPutOut() {
         let others = people.people.filter { $0.device != own }
         guard !others.isEmpty else { return context.say("Nobody else belongs to the room.") }
         for (index, person) in others.enumerated() { context.say("  \(index + 1)  “\(PeerText.name(person.name))”") }
-        prompt.ask(
-            TerminalQuestions.Question(
-                words: "Put whom out of the room? Type the number; Enter alone puts nobody out.", takesEnter: true
-            ) { [weak self] line in
-                let digits = line.filter { !$0.isWhitespace }
-                if digits.isEmpty { return .answer {} }
-                guard let number = Int(digits), others.indices.contains(number - 1) else {
-                    return .unclear("Type one of the numbers, or Enter alone.")
-                }
-                return .answer { [weak self] in self?.askWhoElseGoes(with: others[number - 1]) }
-            })
+        person.ask(
+            .number(
+                "Put whom out of the room? Type the number; Enter alone puts nobody out.", of: others.count,
+                takesNone: true
+            ) { [weak self] in self?.askWhoElseGoes(with: others[$0]) }, isNext: false)
     }
 
     /// A member closes this device's links for a while.
