@@ -2,9 +2,8 @@ import BeamMedia
 
 /// A host's protocol without I/O: inputs from viewers and the encoder go in, outputs to send come out.
 ///
-/// It routes between four parts that don't reach into one another: the `Lobby` admits viewers; the `HostStream` cuts
-/// and seals each frame once; a `Sender` for each viewer sends it at that viewer's pace; the estimators in `Path`
-/// estimate the bandwidth of its path.
+/// It joins three parts that don't know one another: a lobby lets viewers in, a `Broadcast` sends them the stream, and a
+/// room has what is written.
 ///
 /// Call a `handle…` method for each event, then `pollOutput` until it returns `.wait`.
 public struct HostSession: Sendable {
@@ -136,72 +135,38 @@ public struct HostSession: Sendable {
     }
 
     let configuration: Configuration
-    var outputs = OutputQueue<Output>()
-    var isEnded = false
-
-    var lobby: Lobby
-    var stream: HostStream
-    var senders = Senders()
-    /// Viewers behind one bottleneck, when they were looked at last, and the layer that they get: since when.
-    var shared = SharedBottleneck()
-    var sharedUpdate = MediaTime(nanoseconds: .min / 2)
-    var sharedLayer: (layer: Int, since: MediaTime)?
-    /// When one of them got a keyframe beyond its budget last.
-    var sharedKeyframe = MediaTime(nanoseconds: .min / 2)
-    /// Since when another layer is better for them.
-    var sharedLayerSince: MediaTime?
-    /// What is sent less of because the machine can't send everything; and what had left when its load was measured last.
-    var shedding = LoadShedding()
-    var loadMeasurement: (time: MediaTime, bytes: UInt64)?
-    /// Somebody who isn't a viewer takes the full layer, too: no viewer slows it down.
-    var isFullLayerKept = false
-    /// Of the full layer, at full quality.
-    var pictureSize: PixelSize?
+    private(set) var lobby: Lobby
+    private(set) var broadcast: Broadcast
     /// Captions, notes, alerts and messages; nil without `Configuration.room`.
-    var room: LogExchange?
-    /// Viewers to evict, and why. They are evicted after the present input is handled, because the list of senders
-    /// mustn't change while it is iterated.
-    var pendingEvictions: [(id: ViewerID, reason: String)] = []
-    /// The number of the viewer key made last.
-    var lastKeyNumber: UInt16 = 0
-    /// Who gets sound, or at which rate, may have changed.
-    var isSoundDirty = false
-    /// Layers whose demand may have changed.
-    var isDirty = [Bool](repeating: false, count: SimulcastLayer.count)
-    /// For each layer, frames dropped since its last keyframe because all its viewers have fallen behind; nil while
-    /// none was.
-    var dropped = [Int?](repeating: nil, count: SimulcastLayer.count)
-    /// The hysteresis of devices that were moved out of the full layer, the latest last. It is kept when such a device
-    /// reconnects.
-    var layerHistory: [(device: DeviceKey, hysteresis: LayerHysteresis)] = []
-    /// Memory for bursts of retransmissions, reused.
-    var retransmissionMemory: [UInt8] = []
-    /// Memory for the plaintext of a viewer's datagram, reused.
-    var opened: [UInt8] = []
-    /// Memory for a state datagram, reused once it has been sent.
-    var sealedState: [UInt8] = []
-    /// Memory for the arrivals of a report, reused.
-    var arrivals: [Feedback.Arrival] = []
-    var audience = 0
-    var totals = HostStatistics()
+    private(set) var room: LogExchange?
+    private var outputs = OutputQueue<Output>()
+    private var isEnded = false
+    /// Viewers to evict, and why: once everything that was decided before has been passed on.
+    private var pendingEvictions: [(id: ViewerID, reason: String)] = []
 
     /// `random` makes keys, nonces and session IDs: has to be the system's generator, except in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
-        lobby = Lobby(configuration: configuration, random: random)
-        stream = HostStream(configuration.pacing, random: &lobby.random)
+        broadcast = Broadcast(
+            configuration: Broadcast.Configuration(
+                pacing: configuration.pacing, bitRate: configuration.bitRate,
+                usesFullChroma: configuration.usesFullChroma, hasSound: configuration.hasSound),
+            random: random)
+        lobby = Lobby(configuration: configuration, mediaKey: broadcast.stream.keys.current, random: broadcast.random)
         room = configuration.room.map {
             LogExchange(
                 LogExchange.Configuration(
                     role: .keeper, own: configuration.trust.own, name: $0.name, signing: $0.signing,
                     takesNotes: $0.takesNotes),
-                random: lobby.random)
+                random: broadcast.random)
         }
     }
 
     /// Handles an event. Events about connections and questions that no longer exist are ignored.
     public mutating func handle(_ input: Input, now: MediaTime) {
         guard !isEnded else { return }
+        // What the broadcast has decided before goes first.
+        passOnBroadcast(now: now)
         lobby.begin(now: now)
         switch input {
         case .connectionOpened(let id, let address): lobby.connectionOpened(id, from: address, now: now)
@@ -211,8 +176,8 @@ public struct HostSession: Sendable {
         case .connectionViolated(let id, let reason): lobby.violated(id, reason: reason, now: now)
         case .connectionClosed(let id, let tlsFailure):
             lobby.connectionEnded(id, tlsFailure: tlsFailure, now: now)
-            settleLobby(now: now)
-            checkMediaKey(now: now)
+            settle(now: now)
+            broadcast.checkMediaKey(now: now)
         case .remembered(let devices): lobby.rememberedChanged(devices, now: now)
         case .rememberedUnreadable: lobby.book.becomeStale()
         case .sendAway(let viewer): lobby.sendAway(viewer, now: now)
@@ -224,20 +189,37 @@ public struct HostSession: Sendable {
         case .codeVerdict(let id, let pause): lobby.codeVerdict(id, pause: pause, now: now)
         case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
         case .mediaPort(let port): lobby.mediaPortChanged(port)
-        case .broadcast(let isOn): broadcastChanged(isOn, now: now)
+        case .broadcast(let isOn): turn(on: isOn, now: now)
         case .sourceVisibility(let visibility): lobby.sourceVisibilityChanged(visibility)
-        case .pictureSize(let size): pictureSizeChanged(size, now: now)
-        case .fullLayerKept(let isKept): fullLayerKeptChanged(isKept, now: now)
+        case .pictureSize(let size): broadcast.pictureSizeChanged(size, now: now)
+        case .fullLayerKept(let isKept): broadcast.fullLayerKeptChanged(isKept, now: now)
         case .room(let input): room?.handle(input, now: now)
         case .closedToNew(let reason): lobby.closedToNew = reason
         case .asksElsewhere(let asks): lobby.asksElsewhere = asks
         case .named(let name): lobby.shownName = name
         case .farewell(let reason): lobby.farewell = reason
-        case .machineLoad(let load): loadMeasured(load, now: now)
-        case .sendFailed(let address): sendFailed(address, now: now)
+        case .machineLoad(let load): broadcast.loadMeasured(load, now: now)
+        case .sendFailed(let address): broadcast.sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)
         }
-        settleLobby(now: now)
+        settle(now: now)
+    }
+
+    /// Takes an encoded frame. It is sent to every viewer of its layer, as fast as each path allows, with a sequence
+    /// number of the session.
+    public mutating func handleFrame(_ frame: EncodedFrame, now: MediaTime) {
+        if !isEnded { broadcast.handleFrame(frame, now: now) }
+    }
+
+    /// Takes 10 ms of encoded sound. `number`: the one that it has already, because it is passed on for another host.
+    public mutating func handleSound(_ sound: EncodedSound, number: UInt32? = nil, now: MediaTime) {
+        if !isEnded { broadcast.handleSound(sound, number: number, now: now) }
+    }
+
+    /// Takes a datagram from the media socket. Only a hello sealed with a viewer's own key counts; in version 1, one
+    /// from an admitted viewer's address.
+    public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
+        if !isEnded { broadcast.handleDatagram(bytes, from: address, now: now) }
     }
 
     /// The next thing to do; `.wait` when there is nothing more for now.
@@ -245,51 +227,148 @@ public struct HostSession: Sendable {
         while true {
             if let output = outputs.popFirst() { return output }
             if isEnded { return .wait(until: .distantFuture, for: nil) }
+            if let decided = broadcast.popOutput() {
+                if let output = carryOut(decided, now: now) { return output }
+                continue
+            }
             lobby.begin(now: now)
             if let eviction = pendingEvictions.popLast() {
                 lobby.evict(eviction.id, reason: eviction.reason, now: now)
-                settleLobby(now: now)
+                settle(now: now)
             } else if let purpose = lobby.deadlines.popDue(now) {
                 lobby.deadlineReached(purpose, now: now)
-                settleLobby(now: now)
+                settle(now: now)
             } else if let deadline = room?.deadline, deadline <= now {
-                settleRoom(now: now)
-            } else if let deadline = stream.deadline, deadline <= now {
-                streamDeadlineReached(now: now)
-            } else if let index = senders.takeDue(now) {
-                perform(senders.all[index].deadlineReached(now: now), of: index, now: now)
-            } else if let index = senders.nextReady() {
-                if let burst = serve(index, now: now) { return .transmit(burst) }
-            } else if !changeDemands(now: now) {
-                return wait()
+                settle(now: now)
+            } else if let output = carryOut(broadcast.pollOutput(now: now), now: now) {
+                return output
             }
         }
     }
 
-    /// Mutating, because the compiler would copy the whole session for it otherwise.
-    private mutating func wait() -> Output {
+    // MARK: What the parts have decided
+
+    /// Carries out what the broadcast has decided. Returns what is for the session's owner; nil: nothing is.
+    private mutating func carryOut(_ output: Broadcast.Output, now: MediaTime) -> Output? {
+        switch output {
+        case .transmit(let burst): return .transmit(burst)
+        case .requestKeyframe(let layer): return .requestKeyframe(layer: layer)
+        case .demand(let demand, let layer): return .demand(demand, layer: layer)
+        case .soundDemand(let demand): return .soundDemand(demand)
+        case .event(let event): return .event(event)
+        case .wait(let until, let reason): return wait(until: until, for: reason)
+        case .mediaKeyMade(let key): lobby.announce(key)
+        case .mediaKeyUsed: lobby.mediaKeyUsed()
+        case .fullSize(let id, let size): lobby.tellFullSize(size, to: id)
+        case .overloaded(let isOverloaded): lobby.isOverloaded = isOverloaded
+        case .evict(let id, let reason): evict(id, reason: reason)
+        }
+        passOnLobby(now: now)
+        return nil
+    }
+
+    /// The lobby's and the room's deadlines may come before the broadcast's.
+    private mutating func wait(until: MediaTime, for reason: HostWaitReason?) -> Output {
         let control = min(lobby.deadlines.next, room?.deadline ?? .distantFuture)
-        let (stream, sender) = (stream.deadline ?? .distantFuture, senders.nextWait)
-        let next = min(control, stream, sender?.until ?? .distantFuture)
-        if next == .distantFuture { return .wait(until: next, for: nil) }
-        if next == control { return .wait(until: next, for: .control) }
-        if next == stream { return .wait(until: next, for: .stream) }
-        return .wait(until: next, for: sender.map { .viewer($0.for) })
+        return control <= until && control < .distantFuture
+            ? .wait(until: control, for: .control) : .wait(until: until, for: reason)
+    }
+
+    private mutating func passOnBroadcast(now: MediaTime) {
+        while let decided = broadcast.popOutput() {
+            if let output = carryOut(decided, now: now) { outputs.append(output) }
+        }
+    }
+
+    /// Passes on what the broadcast, the lobby and the room have decided.
+    private mutating func settle(now: MediaTime) {
+        passOnBroadcast(now: now)
+        passOnLobby(now: now)
+        room?.settle(now: now)
+        while let output = room?.pollOutput() {
+            switch output {
+            case .send(let id, let message): lobby.send(.room(message), to: ViewerID(value: id.value))
+            case .event(let event): outputs.append(.event(.room(event)))
+            case .violation(let id, let reason): evict(ViewerID(value: id.value), reason: reason)
+            }
+        }
+        passOnLobby(now: now)
+    }
+
+    private mutating func passOnLobby(now: MediaTime) {
+        while let output = lobby.outputs.popFirst() {
+            switch output {
+            case .send(let id, let bytes): outputs.append(.send(id, bytes))
+            case .close(let id): outputs.append(.close(id))
+            case .event(let event): outputs.append(.event(event))
+            case .admitted(let guest, let isResumed): admitted(guest, isResumed: isResumed, now: now)
+            case .left(let id):
+                room?.left(LogMemberID(id), now: now)
+                broadcast.remove(id, now: now)
+            case .disconnected(let id): room?.disconnected(LogMemberID(id))
+            case .quiet(let id): lobby.quiet(id, heardElsewhere: broadcast.lastHeard(id), now: now)
+            case .message(let id, let message): take(message, from: id, now: now)
+            }
+            passOnBroadcast(now: now)
+        }
+    }
+
+    private mutating func take(_ message: Lobby.Message, from id: ViewerID, now: MediaTime) {
+        switch message {
+        case .mediaSource(let port): broadcast.mediaSourceAnnounced(id, port: port, now: now)
+        case .mediaKeyReady(let number): broadcast.mediaKeyConfirmed(number, by: id, now: now)
+        case .shownSize(let size): broadcast.shownSizeNamed(size, by: id, now: now)
+        case .soundWanted(let isWanted): broadcast.soundWanted(isWanted, by: id)
+        case .room(let message): room?.received(message, from: LogMemberID(id), now: now)
+        }
+    }
+
+    private mutating func admitted(_ guest: AdmittedGuest, isResumed: Bool, now: MediaTime) {
+        broadcast.admit(guest, isResumed: isResumed, now: now)
+        guard room != nil, let device = guest.device, let index = lobby.index(of: guest.id) else { return }
+        let member = lobby.members[index]
+        let name = lobby.book.name(of: device) ?? PeerText.name(member.peer.name ?? PeerText.unnamed)
+        if member.features.contains(.words) {
+            room?.joined(LogMemberID(guest.id), device: device, name: name, now: now)
+            room?.connected(LogMemberID(guest.id), now: now)
+        } else if member.features.contains(.firstWords) {
+            outputs.append(.event(.room(.otherVersion(of: name))))
+        }
+    }
+
+    private mutating func evict(_ id: ViewerID, reason: String) {
+        guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
+        pendingEvictions.append((id, reason))
+    }
+
+    private mutating func turn(on isOn: Bool, now: MediaTime) {
+        guard isOn != broadcast.stream.isOn else { return }
+        room?.shareChanged(isOn, now: now)
+        lobby.broadcastChanged(isOn)
+        broadcast.turn(on: isOn, now: now)
     }
 
     private mutating func shutdown(now: MediaTime) {
         room?.handle(.alert(.leaving), now: now)
         room?.sendLast(now: now)
-        settleRoom(now: now)
-        stream.isOn = false
+        settle(now: now)
         lobby.shutdown()
-        settleLobby(now: now)
-        senders.removeAll()
+        settle(now: now)
+        broadcast.end()
         pendingEvictions.removeAll()
-        audience = 0
-        stream.stopLayers()
         isEnded = true
     }
 
-    mutating func emit(_ event: HostEvent) { outputs.append(.event(event)) }
+    // MARK: Who is here
+
+    /// A known device was admitted from this address, so its connections go before unknown ones.
+    public func isKnownAddress(_ address: IPAddress) -> Bool { lobby.isKnownAddress(address) }
+
+    /// The admitted viewers, in the order of admission.
+    public var guests: [Guest] { lobby.guests }
+
+    public var statistics: HostStatistics { broadcast.statistics }
+
+    /// One for each viewer, in the order of admission.
+    public var viewerStatistics: [ViewerFigures] { lobby.members.compactMap { broadcast.figures(of: $0) } }
 }

@@ -30,6 +30,4 @@ public enum SenderWaitReason: Hashable, Sendable {
     case addressValidation
     /// The timeout for the viewer's hellos.
     case hello
-    /// The timeout for anything from the viewer.
-    case silence
 }

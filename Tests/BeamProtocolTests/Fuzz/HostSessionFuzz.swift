@@ -189,7 +189,7 @@ private struct HostFuzzRun {
 
     private mutating func feedback() -> Feedback {
         var feedback = Feedback(
-            layer: input.chance(220) ? UInt8(session.senders.all.first?.layer ?? 0) : input.integer())
+            layer: input.chance(220) ? UInt8(session.broadcast.senders.all.first?.layer ?? 0) : input.integer())
         if input.chance(40) { feedback.keyframeAfter = SequenceNumber(input.integer(near: newest)) }
         for _ in 0..<input.choice(4) {
             var missing = Feedback.Missing(frame: SequenceNumber(input.integer(near: newest)))
@@ -257,7 +257,7 @@ private struct HostFuzzRun {
             return .compareReveal(reveal.nonce)
         case 7: return .ping(input.integer())
         case 8: return .pong(input.integer(), clock: input.integer())
-        case 9: return .mediaKeyReady(input.integer(near: session.stream.keys.current.number))
+        case 9: return .mediaKeyReady(input.integer(near: session.broadcast.stream.keys.current.number))
         case 10: return .bye("end")
         case 11: return .codeShare(input.filler(32))
         case 12: return .codeConfirm(input.filler(64))
@@ -333,22 +333,24 @@ private struct HostFuzzRun {
     }
 
     private mutating func check() {
-        newest = session.stream.layers[0].newest?.value ?? newest
+        newest = session.broadcast.stream.layers[0].newest?.value ?? newest
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
         let most = HostLimits.unknownConnections + HostLimits.knownConnections + session.configuration.mostViewers
         bound(session.lobby.connections.count <= most, "too many connections")
         bound(session.lobby.members.count <= session.configuration.mostViewers, "too many viewers")
-        bound(session.lobby.members.count == session.senders.count, "a viewer without a sender, or the other way round")
+        bound(
+            session.lobby.members.count == session.broadcast.senders.count,
+            "a viewer without a sender, or the other way round")
         let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: session.configuration.mostViewers) }
         bound(fault == nil, fault ?? "")
-        bound(session.layerHistory.count <= 64, "too many devices are remembered")
+        bound(session.broadcast.layerHistory.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
         bound(statistics.watching <= statistics.viewers, "more watch than were admitted")
         bound(statistics.retransmissions <= statistics.datagrams, "more was retransmitted than sent")
-        for layer in session.stream.layers {
+        for layer in session.broadcast.stream.layers {
             bound(layer.bytes(from: layer.start) <= 32 << 20, "too much waits to be sent")
         }
-        for delivery in session.senders.all.compactMap(\.delivery) {
+        for delivery in session.broadcast.senders.all.compactMap(\.delivery) {
             let path = delivery.path
             bound(delivery.retransmissions.count <= 512, "too many retransmissions wait")
             bound(path.allowed >= PathControl.leastRate && path.allowed <= path.highest, "a rate of \(path.allowed)")

@@ -31,7 +31,7 @@ struct SoundFuzzTests {
     @Test(arguments: Fuzzing.seeds(3)) func aHostileHostsSoundIsBounded(seed: UInt64) throws {
         let simulation = simulation(seed: seed)
         var (session, now) = (simulation.viewer.session, simulation.now)
-        let key = try #require(simulation.host?.stream.keys.current)
+        let key = try #require(simulation.host?.broadcast.stream.keys.current)
         let sealer = DatagramSealer(key: key.forSound, counter: 1 << 20)
         var random = SeededGenerator(seed: seed)
         var number: UInt64 = 100

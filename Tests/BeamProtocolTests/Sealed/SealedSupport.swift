@@ -106,8 +106,10 @@ struct LayerBench {
     mutating func add(_ form: MediaForm, at address: NetworkAddress) {
         var random = SeededGenerator(seed: UInt64(senders.count) + 1)
         var sender = Sender(
-            ViewerID(value: UInt64(senders.count)), session: SessionID(random: &random), form: form, layer: 0,
-            limits: pacing, now: now)
+            AdmittedGuest(
+                id: ViewerID(value: UInt64(senders.count)), session: SessionID(random: &random), address: address.ip,
+                key: form == .version2 ? .made(9) : nil),
+            layer: 0, limits: pacing, now: now)
         _ = sender.destination.hello(from: address, now: now)
         senders.append(sender)
     }
@@ -127,7 +129,6 @@ struct LayerBench {
 
     /// Keeps the viewer alive: it says hello.
     private mutating func stay(_ index: Int) {
-        senders[index].lastHeard = now
         if let address = senders[index].destination.address {
             _ = senders[index].destination.hello(from: address, now: now)
         }

@@ -244,7 +244,7 @@ struct SecureSessionTests {
         #expect(
             simulation.viewers[0].longestPause(from: MediaTime(nanoseconds: 1_500_000_000), to: simulation.now)
                 .inSeconds < 0.1)
-        #expect(simulation.host?.stream.keys.current.number == 1)
+        #expect(simulation.host?.broadcast.stream.keys.current.number == 1)
     }
 
     @Test func forgettingTheHostEndsTheViewersSession() {
@@ -283,7 +283,7 @@ struct SecureSessionTests {
             #expect(viewer.session.statistics.lost == 0)
             #expect(viewer.session.statistics.malformed == 0)
         }
-        #expect((simulation.host?.stream.keys.current.number ?? 0) >= 3)
+        #expect((simulation.host?.broadcast.stream.keys.current.number ?? 0) >= 3)
     }
 
     @Test func aViewerWithoutAConnectionDelaysTheRotationBy1sAtMost() {
@@ -297,7 +297,7 @@ struct SecureSessionTests {
         simulation.drive(for: .milliseconds(100))
         simulation.handleAtHost(.remembered([.viewer: "a"]))
         simulation.drive(for: .milliseconds(1100))
-        #expect(simulation.host?.stream.keys.current.number == 1)
+        #expect(simulation.host?.broadcast.stream.keys.current.number == 1)
         simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         #expect(simulation.viewer.decoder.errors == [])

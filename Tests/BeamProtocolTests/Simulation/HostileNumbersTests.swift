@@ -37,7 +37,7 @@ struct HostileNumbersTests {
     }
 
     private func report(in simulation: Simulation, microseconds: UInt64, age: UInt32) -> [UInt8] {
-        report(microseconds, age: age, frame: simulation.host?.stream.layers[0].newest?.value ?? 0)
+        report(microseconds, age: age, frame: simulation.host?.broadcast.stream.layers[0].newest?.value ?? 0)
     }
 
     /// The three reports that once crashed the host, and more like them.
@@ -51,7 +51,7 @@ struct HostileNumbersTests {
         }
         // The viewer's own reports repair the estimates.
         simulation.drive(for: .seconds(3))
-        let path = try #require(simulation.host?.senders.all[0].delivery?.path)
+        let path = try #require(simulation.host?.broadcast.senders.all[0].delivery?.path)
         #expect(!path.isBound && !path.isSilent && path.congestion == nil)
         #expect(path.leastRoundTrip < .milliseconds(10) && path.delay.jitter < 0.05)
         let (end, viewer) = (simulation.now, simulation.viewers[0])

@@ -32,7 +32,7 @@ struct LateBeginTests {
         let usual = wakesOfASecond()
         simulation.setConditions(second, lan, back: LinkConditions(isMuted: true))
         simulation.drive(for: .seconds(3))
-        let silent = simulation.host?.senders.all.last
+        let silent = simulation.host?.broadcast.senders.all.last
         #expect(silent?.isSilent == true)
         // Of the silence's first second.
         let begin = silent?.delivery?.silentSince ?? .zero
@@ -53,7 +53,9 @@ struct LateBeginTests {
         simulation.join(lan)
         simulation.drive(for: .seconds(2))
         let late = simulation.join(lan)
-        while simulation.host?.senders.all.last?.destination.isSet != true || simulation.host?.senders.count != 3 {
+        while simulation.host?.broadcast.senders.all.last?.destination.isSet != true
+            || simulation.host?.broadcast.senders.count != 3
+        {
             simulation.drive(for: .milliseconds(1))
         }
         let mute = LinkConditions(delay: .milliseconds(1), isMuted: true)
@@ -63,7 +65,7 @@ struct LateBeginTests {
         let mended = simulation.now
         simulation.drive(for: .seconds(3))
         let frames = simulation.viewers[late].frames.filter { $0.time > mended }
-        let sender = simulation.host?.senders.all.last
+        let sender = simulation.host?.broadcast.senders.all.last
         #expect(frames.count >= 45)
         #expect(sender?.layer == SimulcastLayer.full && simulation.viewers[late].decoder.errors.isEmpty)
         // Nobody else pays for it: no second encode, and no keyframe but its own.

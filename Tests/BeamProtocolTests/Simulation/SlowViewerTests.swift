@@ -31,10 +31,10 @@ struct SlowViewerTests {
 
     /// Honest feedback, apart from the lie.
     private func lie(_ attack: Attack, _ millisecond: Int, in simulation: Simulation) -> Feedback? {
-        guard let host = simulation.host, let viewer = host.senders.all.last, host.senders.count == 2 else {
-            return nil
-        }
-        let newest = host.stream.layers[viewer.layer].newest ?? SequenceNumber(0)
+        guard let broadcast = simulation.host?.broadcast, let viewer = broadcast.senders.all.last,
+            broadcast.senders.count == 2
+        else { return nil }
+        let newest = broadcast.stream.layers[viewer.layer].newest ?? SequenceNumber(0)
         var (delay, lost, isNarrow) = (0.0, 0.0, false)
         func silence(_ period: Int, _ part: Int) -> Bool { millisecond % period < part }
         switch attack {
@@ -89,7 +89,7 @@ struct SlowViewerTests {
         }
         #expect(rates.allSatisfy { $0 >= 58 }, "\(attack): \(rates)")
         #expect(honest.longestPause(from: begin, to: end) < .milliseconds(50), "\(attack)")
-        #expect(simulation.host?.senders.all.first?.layer == SimulcastLayer.full)
+        #expect(simulation.host?.broadcast.senders.all.first?.layer == SimulcastLayer.full)
     }
 
     /// Guests with a new key each join one after the other, prove their address, and fall silent before their first
@@ -105,8 +105,8 @@ struct SlowViewerTests {
         for millisecond in 0..<Self.seconds * 1000 {
             if millisecond % 300 == 0, millisecond < 4500 { simulation.join(Self.lan) }
             simulation.drive(for: .milliseconds(1))
-            guard let guest = simulation.host?.senders.all.last, simulation.viewers.count > muted + 1,
-                simulation.host?.senders.count == simulation.viewers.count, guest.destination.isSet,
+            guard let guest = simulation.host?.broadcast.senders.all.last, simulation.viewers.count > muted + 1,
+                simulation.host?.broadcast.senders.count == simulation.viewers.count, guest.destination.isSet,
                 !report || guest.delivery?.path.roundTrip != nil
             else { continue }
             muted = simulation.viewers.count - 1
@@ -121,7 +121,7 @@ struct SlowViewerTests {
             }
         }
         #expect(rates.allSatisfy { $0 >= 58 }, "\(rates)")
-        #expect(simulation.host?.senders.all.first?.layer == SimulcastLayer.full)
+        #expect(simulation.host?.broadcast.senders.all.first?.layer == SimulcastLayer.full)
     }
 
     /// The path carries most of the stream, but not all: its viewer gets fewer frames, and the others are not affected.
@@ -146,12 +146,12 @@ struct SlowViewerTests {
             #expect(simulation.viewers[index].longestPause(from: begin, to: end) < .milliseconds(60))
         }
         #expect(simulation.viewers[slow].longestPause(from: begin, to: end) < .milliseconds(250))
-        let sender = simulation.host?.senders.all.last
+        let sender = simulation.host?.broadcast.senders.all.last
         #expect(sender?.layer == SimulcastLayer.full)
         #expect((75...149).contains(shown(slow)), "\(shown(slow)) frames")
         #expect(sender?.totals.skipped ?? 0 > 0)
         #expect(simulation.demands.contains { $0.demand.wantsTemporalLayers })
-        #expect(simulation.host?.stream.layers[SimulcastLayer.full].demand.bitRate == nil, "the others' rate")
+        #expect(simulation.host?.broadcast.stream.layers[SimulcastLayer.full].demand.bitRate == nil, "the others' rate")
     }
 
     /// Large keyframes, made for viewers who join, take long on a path that just carries the stream. Its viewer is late
@@ -175,7 +175,7 @@ struct SlowViewerTests {
         simulation.drive(for: .seconds(1))
         let moves = simulation.hostEvents.filter { if case .layerChanged = $0.event { $0.time > begin } else { false } }
         #expect(moves.isEmpty, "\(moves.map(\.time))")
-        #expect(simulation.host?.senders.all.allSatisfy { $0.layer == SimulcastLayer.full } == true)
+        #expect(simulation.host?.broadcast.senders.all.allSatisfy { $0.layer == SimulcastLayer.full } == true)
         for viewer in simulation.viewers { #expect(viewer.decoder.errors.isEmpty) }
         let from = simulation.now - .seconds(1)
         #expect(simulation.viewers[slow].frames.count { $0.time > from } >= 14)
@@ -193,8 +193,8 @@ struct SlowViewerTests {
         let slow = simulation.join(
             LinkConditions(delay: .milliseconds(5), bitsPerSecond: 2_000_000, queueBytes: 40_000))
         simulation.drive(for: .seconds(10))
-        #expect(simulation.host?.senders.all.map(\.layer) == [SimulcastLayer.full, SimulcastLayer.full])
-        #expect(simulation.host?.senders.all.last?.delivery?.path.isBound == true)
+        #expect(simulation.host?.broadcast.senders.all.map(\.layer) == [SimulcastLayer.full, SimulcastLayer.full])
+        #expect(simulation.host?.broadcast.senders.all.last?.delivery?.path.isBound == true)
         let from = simulation.now - .seconds(5)
         #expect(simulation.viewers.allSatisfy { viewer in viewer.frames.count { $0.time > from } >= 149 })
         #expect(!simulation.demands.contains { $0.demand.wantsTemporalLayers && $0.time > from })

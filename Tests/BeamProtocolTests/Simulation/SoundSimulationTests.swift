@@ -183,13 +183,13 @@ struct SoundSimulationTests {
     @Test func soundGoesOnWhenTheMediaKeyChanges() {
         var simulation = simulation()
         simulation.drive(for: .seconds(1))
-        let key = simulation.host?.stream.keys.current.number
+        let key = simulation.host?.broadcast.stream.keys.current.number
         // A viewer that leaves makes the host change the key.
         simulation.addViewer(configuration: .secure(knows: true, instance: 7))
         simulation.drive(for: .milliseconds(500))
         simulation.handleAtViewer(1, .shutdown)
         simulation.drive(for: .milliseconds(1500))
-        #expect(simulation.host?.stream.keys.current.number != key)
+        #expect(simulation.host?.broadcast.stream.keys.current.number != key)
         let arrivals = simulation.viewer.session.statistics.sound
         #expect(simulation.viewer.sounds.count > 280)
         #expect(arrivals.missed == 0 && arrivals.lost == 0)

@@ -13,7 +13,7 @@ extension Lobby {
         members.append(
             Member(
                 id: ViewerID(value: lastMember), session: SessionID(random: &random), address: address, peer: peer,
-                admitted: now))
+                admitted: now, lastHeard: now))
         return members.count - 1
     }
 
@@ -61,6 +61,7 @@ extension Lobby {
     mutating func attach(_ index: Int, to id: ConnectionID, now: MediaTime) {
         members[index].control = id
         members[index].controlLost = nil
+        heard(members[index].id, now: now)
         connections[id]?.viewer = members[index].id
         connections[id]?.isAsking = false
         ledger.remove(id)
@@ -98,12 +99,41 @@ extension Lobby {
 
     // MARK: Leaving
 
-    /// Nothing was received from the viewer for `HostLimits.viewerTimeout`.
-    mutating func lost(_ id: ViewerID, now: MediaTime) {
+    /// A line or message came from the viewer.
+    mutating func heard(_ id: ViewerID, now: MediaTime) {
         guard let index = index(of: id) else { return }
+        members[index].lastHeard = now
+        // The deadline of a viewer heard earlier comes first.
+        if !deadlines.isSet(.silence) { armSilence() }
+    }
+
+    /// Asks about viewers that have been silent on their control connections for `HostLimits.viewerTimeout`.
+    mutating func findQuiet(now: MediaTime) {
+        let isQuiet = { (member: Member) in member.lastHeard + HostLimits.viewerTimeout <= now }
+        for member in members where isQuiet(member) { outputs.append(.quiet(member.id)) }
+        if let next = members.lazy.filter({ !isQuiet($0) }).map(\.lastHeard).min() {
+            deadlines.set(.silence, at: next + HostLimits.viewerTimeout)
+        }
+    }
+
+    /// The answer to `.quiet`: when something came from the viewer on another way last; nil: never.
+    mutating func quiet(_ id: ViewerID, heardElsewhere time: MediaTime?, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        guard let time, time + HostLimits.viewerTimeout > now else { return lost(index, now: now) }
+        members[index].lastHeard = max(members[index].lastHeard, time)
+        armSilence()
+    }
+
+    private mutating func armSilence() {
+        guard let first = members.lazy.map(\.lastHeard).min() else { return deadlines.cancel(.silence) }
+        deadlines.set(.silence, at: first + HostLimits.viewerTimeout)
+    }
+
+    /// Nothing was received from the viewer for `HostLimits.viewerTimeout`, on any way.
+    private mutating func lost(_ index: Int, now: MediaTime) {
         let seconds = Int(clamping: HostLimits.viewerTimeout.inSeconds)
         left(
-            id,
+            members[index].id,
             reason: members[index].control == nil
                 ? "its connection has ended" : "nothing came from it for \(seconds) s", now: now)
     }
@@ -114,8 +144,9 @@ extension Lobby {
         let visitor = visitor(index)
         closeControl(of: index, now: now)
         let member = members.remove(at: index)
+        armSilence()
         emit(.viewerLeft(session: member.session.description, from: visitor, reason: reason))
-        outputs.append(.left(id, wasSecure: member.peer.isSecure))
+        outputs.append(.left(id))
     }
 
     // MARK: Announcements
@@ -150,8 +181,23 @@ extension Lobby {
 
     /// Sends the next media key to every version 2 viewer.
     mutating func announce(_ key: SealingKey) {
+        mediaKeys.next = key
         for member in members where member.peer.isSecure {
             if let control = member.control { send(.mediaKey(key), to: control) }
         }
+    }
+
+    /// The key that was announced last is the present one now.
+    mutating func mediaKeyUsed() {
+        guard let next = mediaKeys.next else { return }
+        mediaKeys = (next, nil)
+    }
+
+    /// The full picture has this size, and the viewer gets less of it; nil: it gets all of it.
+    mutating func tellFullSize(_ size: PixelSize?, to id: ViewerID) {
+        // A program that doesn't say what it takes doesn't know the message either.
+        guard let index = index(of: id), members[index].bounds != nil else { return }
+        let (width, height) = (UInt16(clamping: size?.width ?? 0), UInt16(clamping: size?.height ?? 0))
+        send(.fullSize(width: width, height: height), to: id)
     }
 }

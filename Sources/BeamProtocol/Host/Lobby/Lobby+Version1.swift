@@ -41,13 +41,13 @@ extension Lobby {
         case .introduce(let handshake):
             introduce(handshake, on: id, now: now)
         case .replyAgain(let viewer):
-            outputs.append(.heard(viewer))
+            heard(viewer, now: now)
             sendReply(to: viewer, on: id, message: "Already paired")
         case .mediaSource(let viewer, let port):
-            outputs.append(.heard(viewer))
-            outputs.append(.mediaSource(viewer, port: port))
+            heard(viewer, now: now)
+            outputs.append(.message(viewer, .mediaSource(port: port)))
         case .alive(let viewer):
-            outputs.append(.heard(viewer))
+            heard(viewer, now: now)
         case .refuse(let reason):
             refuseConnection(id, reason: reason, now: now)
         }
@@ -91,12 +91,12 @@ extension Lobby {
 
     private mutating func attachVersion1(_ index: Int, to id: ConnectionID, isResumed: Bool, now: MediaTime) {
         attach(index, to: id, now: now)
-        outputs.append(.admitted(members[index].id, isResumed: isResumed))
         deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeatDelay)
         sendReply(to: members[index].id, on: id, message: nil)
         emit(
             .viewerPaired(
                 session: members[index].session.description, from: visitor(index), isResumed: isResumed))
+        outputs.append(.admitted(guest(index), isResumed: isResumed))
     }
 
     /// Sends the reply, the media port, and whether the screen is being shared.

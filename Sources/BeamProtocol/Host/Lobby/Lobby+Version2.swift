@@ -336,38 +336,35 @@ extension Lobby {
         } else {
             return
         }
-        members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
+        members[index].features = dialog.features
         members[index].bounds = dialog.bounds
-        members[index].acknowledgesProbes = dialog.features.contains(.probes)
-        members[index].takesPartInRoom = dialog.features.contains(.words)
-        members[index].hasOtherWords = dialog.features.contains(.firstWords)
-        members[index].takesSound = dialog.features.contains(.sound)
         attach(index, to: id, now: now)
-        outputs.append(.admitted(members[index].id, isResumed: known != nil))
-    }
-
-    /// The keys that a viewer needs for the stream: its own, the present media key, and the next one if there is one.
-    struct MediaAccess: Sendable {
-        var viewerKey: SealingKey
-        var mediaKey: SealingKey
-        var nextMediaKey: SealingKey?
+        welcome(index, on: id, isResumed: known != nil)
     }
 
     /// Sends an admitted viewer its session, keys and media port.
-    mutating func welcome(_ id: ViewerID, _ access: MediaAccess, isResumed: Bool) {
-        guard let index = index(of: id), let control = members[index].control else { return }
+    private mutating func welcome(_ index: Int, on id: ConnectionID, isResumed: Bool) {
+        let key = SealingKey(number: freeKeyNumber(), random: &random)
+        members[index].key = key
         send(
             .session(
                 SecureMessage.Session(
                     id: members[index].session.bytes, mediaPort: mediaPort ?? 0, isBroadcasting: isBroadcasting,
-                    viewerKey: access.viewerKey, mediaKey: access.mediaKey)),
-            to: control)
-        if let next = access.nextMediaKey { send(.mediaKey(next), to: control) }
+                    viewerKey: key, mediaKey: mediaKeys.current)),
+            to: id)
+        if let next = mediaKeys.next { send(.mediaKey(next), to: id) }
         // In a session that continues, it may have changed meanwhile.
-        if sourceVisibility != .visible || isResumed { send(.sourceVisibility(sourceVisibility), to: control) }
+        if sourceVisibility != .visible || isResumed { send(.sourceVisibility(sourceVisibility), to: id) }
         emit(
             .viewerPaired(
                 session: members[index].session.description, from: visitor(index), isResumed: isResumed))
+        outputs.append(.admitted(guest(index), isResumed: isResumed))
+    }
+
+    /// A key number that no other viewer's key has.
+    private mutating func freeKeyNumber() -> UInt16 {
+        repeat { lastKeyNumber &+= 1 } while members.contains { $0.key?.number == lastKeyNumber }
+        return lastKeyNumber
     }
 
     // MARK: A viewer's messages
@@ -381,16 +378,16 @@ extension Lobby {
     }
 
     private mutating func viewerMessage(_ viewer: ViewerID, _ bytes: [UInt8], on id: ConnectionID, now: MediaTime) {
-        outputs.append(.heard(viewer))
+        heard(viewer, now: now)
         do {
             switch try SecureMessage(bytes) {
             case .ping(let value): send(.pong(value, clock: now.microseconds), to: id)
-            case .mediaKeyReady(let number): outputs.append(.mediaKeyReady(viewer, number: number))
+            case .mediaKeyReady(let number): outputs.append(.message(viewer, .mediaKeyReady(number: number)))
             case .shownSize(let width, let height):
                 let size = width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil
-                outputs.append(.shownSize(viewer, size))
-            case .soundWanted(let isWanted): outputs.append(.soundWanted(viewer, isWanted))
-            case .room(let message): outputs.append(.room(viewer, message))
+                outputs.append(.message(viewer, .shownSize(size)))
+            case .soundWanted(let isWanted): outputs.append(.message(viewer, .soundWanted(isWanted)))
+            case .room(let message): outputs.append(.message(viewer, .room(message)))
             case .bye: left(viewer, reason: "its program has ended", now: now)
             default: break
             }

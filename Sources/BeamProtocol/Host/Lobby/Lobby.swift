@@ -9,24 +9,29 @@ struct Lobby: Sendable {
         /// Close once everything sent so far has left.
         case close(ConnectionID)
         case event(HostEvent)
-        /// A viewer is admitted, or has reconnected (`isResumed`). A version 2 viewer waits for `welcome`.
-        case admitted(ViewerID, isResumed: Bool)
+        /// A viewer was admitted and told its session, or has reconnected (`isResumed`).
+        case admitted(AdmittedGuest, isResumed: Bool)
         /// The viewer was removed.
-        case left(ViewerID, wasSecure: Bool)
-        /// A line or message was received from the viewer.
-        case heard(ViewerID)
-        /// Version 1: the viewer has announced the port of its media socket.
-        case mediaSource(ViewerID, port: UInt16)
-        /// Version 2: the viewer holds the media key of that number.
-        case mediaKeyReady(ViewerID, number: UInt16)
-        /// Version 2: the largest size in which the viewer shows the picture; nil: any.
-        case shownSize(ViewerID, PixelSize?)
-        /// A viewer wants sound, or none at present.
-        case soundWanted(ViewerID, Bool)
+        case left(ViewerID)
         /// The viewer's control connection has ended; the viewer stays.
         case disconnected(ViewerID)
+        /// Nothing has come from the viewer on a control connection for `HostLimits.viewerTimeout`. Answer with `quiet`.
+        case quiet(ViewerID)
+        case message(ViewerID, Message)
+    }
+
+    /// What an admitted viewer says.
+    enum Message: Sendable {
+        /// Version 1: the port of its media socket.
+        case mediaSource(port: UInt16)
+        /// It holds the media key of that number.
+        case mediaKeyReady(number: UInt16)
+        /// The largest size in which it shows the picture; nil: any.
+        case shownSize(PixelSize?)
+        /// It wants sound, or none at present.
+        case soundWanted(Bool)
         /// A message of the room's log.
-        case room(ViewerID, LogMessage)
+        case room(LogMessage)
     }
 
     /// What a deadline is for.
@@ -39,6 +44,8 @@ struct Lobby: Sendable {
         case code
         /// Refused connections are reported as a sum.
         case refusals
+        /// A viewer may have been silent for too long.
+        case silence
     }
 
     let configuration: HostSession.Configuration
@@ -55,6 +62,10 @@ struct Lobby: Sendable {
     /// In the order of admission, so in ascending order of their IDs.
     var members: [Member] = []
     var lastMember: UInt64 = 0
+    /// The number of the viewer key made last.
+    var lastKeyNumber: UInt16 = 0
+    /// What the stream is sealed with, and is going to be sealed with.
+    var mediaKeys: (current: SealingKey, next: SealingKey?)
     var questions = PairingQuestions()
     let trust: HostTrust
     var book: TrustBook
@@ -89,8 +100,12 @@ struct Lobby: Sendable {
     /// What this host is called from now on, in version 2; nil: as the options say.
     var shownName: String?
 
-    init(configuration: HostSession.Configuration, random: any RandomNumberGenerator & Sendable) {
+    init(
+        configuration: HostSession.Configuration, mediaKey: SealingKey,
+        random: any RandomNumberGenerator & Sendable
+    ) {
         self.configuration = configuration
+        mediaKeys = (mediaKey, nil)
         self.random = random
         limits = ViewerLimits(configuration.mostViewers)
         trust = configuration.trust
@@ -116,6 +131,7 @@ struct Lobby: Sendable {
         case .code: renewCode(.time, now: now)
         case .refusals:
             sumUpRefusals(now: now)
+        case .silence: findQuiet(now: now)
         }
     }
 
@@ -175,8 +191,15 @@ struct Lobby: Sendable {
 
     func index(of id: ViewerID) -> Int? { members.firstIndex { $0.id == id } }
 
-    /// The viewer's device was paired.
-    func isKnown(_ id: ViewerID) -> Bool { index(of: id).map { isKnown(members[$0].peer) } ?? false }
+    /// What a broadcast needs to know of a viewer.
+    func guest(_ index: Int) -> AdmittedGuest {
+        let member = members[index]
+        return AdmittedGuest(
+            id: member.id, session: member.session, address: member.address, device: member.peer.device,
+            key: member.key, isPaired: isKnown(member.peer), decodesFullChroma: member.features.contains(.fullChroma),
+            bounds: member.bounds, acknowledgesProbes: member.features.contains(.probes),
+            takesSound: member.features.contains(.sound))
+    }
 
     // MARK: Shorthands
 

@@ -1,10 +1,5 @@
 import BeamMedia
 
-/// An admitted viewer, numbered in the order of admission.
-struct ViewerID: Hashable, Sendable {
-    var value: UInt64
-}
-
 /// An admitted viewer, as the lobby knows it. It stays without a control connection as long as hellos arrive on the
 /// media plane.
 struct Member: Sendable {
@@ -40,18 +35,13 @@ struct Member: Sendable {
     var control: ConnectionID?
     /// When its control connection was lost; nil while it has one.
     var controlLost: MediaTime?
-    /// Version 2: it may be sent 4:4:4 pictures.
-    var decodesFullChroma = false
-    /// Version 2: the largest pictures that it takes; nil: it doesn't say.
+    /// Version 2: what its program can do, and the largest pictures that it takes (nil: it doesn't say).
+    var features: SecureMessage.Hello.Features = []
     var bounds: PictureBounds?
-    /// Version 2: it acknowledges probes of the path's MTU.
-    var acknowledgesProbes = false
-    /// Version 2: it takes part in the room.
-    var takesPartInRoom = false
-    /// Version 2: it would, but its version has words of another form.
-    var hasOtherWords = false
-    /// Version 2: it takes sound.
-    var takesSound = false
+    /// Version 2: the key that its datagrams are sealed with.
+    var key: SealingKey?
+    /// When something came from it on a control connection last.
+    var lastHeard: MediaTime
 
     /// For finding the viewer that has been without a connection for longest.
     var disconnectedSince: MediaTime { controlLost ?? admitted }

@@ -29,10 +29,11 @@ struct HostStream: Sendable {
     // MARK: The media key
 
     /// What the caller has to do.
-    enum KeyChange: Sendable {
-        case none
-        /// Send this key to every version 2 viewer.
-        case announce(SealingKey)
+    struct KeyChange: Sendable {
+        /// The key that was announced is the present one now.
+        var isNextUsed = false
+        /// Send this key to every version 2 viewer: it is the next one.
+        var made: SealingKey?
     }
 
     /// When to call `keyDeadlineReached`.
@@ -51,12 +52,12 @@ struct HostStream: Sendable {
         // Limited in rate, so that viewers that come and go don't cause a message to everybody each time.
         if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyInterval {
             nextKeyChange = lastKeyChange + HostLimits.mediaKeyInterval
-            return .none
+            return KeyChange()
         }
         nextKeyChange = nil
-        guard let key = keys.replace(now: now, random: &random) else { return .none }
+        guard let key = keys.replace(now: now, random: &random) else { return KeyChange() }
         lastKeyChange = now
-        return .announce(key)
+        return KeyChange(made: key)
     }
 
     /// Every viewer has the next key, or its deadline has passed: uses it from the next frame on.
@@ -64,13 +65,14 @@ struct HostStream: Sendable {
         let isStale = keys.advance()
         sealer = DatagramSealer(key: keys.current)
         sound.use(keys.current)
-        return isStale ? replaceKey(now: now, random: &random) : .none
+        let made = isStale ? replaceKey(now: now, random: &random).made : nil
+        return KeyChange(isNextUsed: true, made: made)
     }
 
     mutating func keyDeadlineReached(now: MediaTime, random: inout some RandomNumberGenerator) -> KeyChange {
         if let deadline = keys.deadline, deadline <= now { return advanceKey(now: now, random: &random) }
         if let nextKeyChange, nextKeyChange <= now { return replaceKey(now: now, random: &random) }
-        return .none
+        return KeyChange()
     }
 
     var isKeyWornOut: Bool {

@@ -7,7 +7,7 @@ import BeamMedia
 /// one that was moved there because of its path needs all of it. What a viewer takes bounds the layer for all of them,
 /// because it would see nothing otherwise; but not below `ShownSize.least`. What costs others a keyframe is paid from the viewer's
 /// budget of keyframes.
-extension HostSession {
+extension Broadcast {
     mutating func shownSizeNamed(_ size: PixelSize?, by id: ViewerID, now: MediaTime) {
         guard let index = senders.index(of: id) else { return }
         if senders.all[index].shown.received(size, now: now) {
@@ -33,20 +33,14 @@ extension HostSession {
 
     /// Tells the viewer, and the person here, that the full picture is more than the viewer takes; or that it no longer is.
     mutating func tellLimit(_ index: Int, isResumed: Bool = false) {
-        let (shown, id) = (senders.all[index].shown, senders.all[index].id)
+        let shown = senders.all[index].shown
         let full = shown.isLimited ? pictureSize : nil
         let isNews = full != senders.all[index].toldSize
         senders.all[index].toldSize = full
-        guard isNews || isResumed, let place = lobby.index(of: id) else { return }
-        // A program that doesn't say what it takes doesn't know the message either.
-        if lobby.members[place].bounds != nil {
-            lobby.send(
-                .fullSize(width: UInt16(clamping: full?.width ?? 0), height: UInt16(clamping: full?.height ?? 0)),
-                to: id)
-        }
+        guard isNews || isResumed else { return }
+        outputs.append(.fullSize(senders.all[index].id, full))
         guard isNews else { return }
-        // After the lobby's own event that the viewer was admitted.
-        lobby.emit(
+        emit(
             .pictureLimited(
                 session: senders.all[index].session.description,
                 full.flatMap { full in

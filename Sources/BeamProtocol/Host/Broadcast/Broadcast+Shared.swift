@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// Viewers behind a shared bottleneck: they get equal shares of it, and one layer.
-extension HostSession {
+extension Broadcast {
     /// How long another layer has to be better for the group before it moves.
     private static let patience = Duration.seconds(3)
 

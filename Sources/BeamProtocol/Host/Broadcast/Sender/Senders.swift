@@ -34,7 +34,7 @@ struct Senders: Sendable {
     private(set) var contributions: [Contribution] = []
     private struct Wake {
         var time: MediaTime
-        var reason = SenderWaitReason.silence
+        var reason = SenderWaitReason.pace
     }
 
     /// Each sender's deadline.

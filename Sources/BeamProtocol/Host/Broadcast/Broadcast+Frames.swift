@@ -1,14 +1,14 @@
 import BeamMedia
 
 /// Passes frames from the layers to the senders, requests keyframes, and assigns layers to viewers.
-extension HostSession {
+extension Broadcast {
     // MARK: Frames
 
     /// Takes an encoded frame. It is sent to every viewer of its layer, as fast as each path allows, with a sequence
     /// number of the session.
-    public mutating func handleFrame(_ frame: EncodedFrame, now: MediaTime) {
+    mutating func handleFrame(_ frame: EncodedFrame, now: MediaTime) {
         let layer = frame.layer
-        guard !isEnded, stream.isOn, stream.layers.indices.contains(layer) else { return }
+        guard stream.isOn, stream.layers.indices.contains(layer) else { return }
         guard isWatched(layer) || isExpected(layer) else { return }
         if frame.isKeyframe {
             keyframeCame(layer, now: now)
@@ -161,9 +161,6 @@ extension HostSession {
     mutating func perform(_ due: Sender.Due, of index: Int, now: MediaTime) {
         switch due {
         case .none: break
-        case .left:
-            lobby.lost(senders.all[index].id, now: now)
-            settleLobby(now: now)
         case .stopped:
             let seconds = Int(clamping: HostLimits.streamTimeout.inSeconds)
             stopStream(index, reason: "no hello has come from it by UDP for \(seconds) s")
@@ -198,12 +195,7 @@ extension HostSession {
 
     /// Evicts a viewer that has exceeded a limit no honest viewer reaches.
     mutating func evict(_ index: Int, reason: String) {
-        evict(senders.all[index].id, reason: reason)
-    }
-
-    mutating func evict(_ id: ViewerID, reason: String) {
-        guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
-        pendingEvictions.append((id, reason))
+        outputs.append(.evict(senders.all[index].id, reason: reason))
     }
 
     // MARK: Keyframes
@@ -276,7 +268,7 @@ extension HostSession {
     }
 
     mutating func streamDeadlineReached(now: MediaTime) {
-        perform(stream.keyDeadlineReached(now: now, random: &lobby.random), now: now)
+        perform(stream.keyDeadlineReached(now: now, random: &random), now: now)
         if stream.sound.deadlineReached(now: now) { outputs.append(.soundDemand(stream.sound.demand)) }
         for layer in stream.layers.indices {
             perform(stream.layers[layer].keyframes.deadlineReached(now: now), layer: layer)
@@ -291,7 +283,7 @@ extension HostSession {
 
     /// A viewer has fallen behind: it goes on with a keyframe, in the reduced layer if others watch.
     mutating func fellBehind(_ index: Int, now: MediaTime) {
-        // Of a path that hasn't answered nobody knows whether it is slow.
+        // No reports yet, so no estimate of the path.
         if senders.all[index].isSilent || !senders.all[index].hasAnswered { return senders.all[index].interrupt() }
         if canMove(index), !carriesMost(ofLayerOf: index, now: now) {
             return move(index, to: SimulcastLayer.reduced, now: now)
@@ -429,15 +421,13 @@ extension HostSession {
 
     /// Keeps the hysteresis for when the device reconnects.
     private mutating func remember(_ index: Int) {
-        guard let place = lobby.index(of: senders.all[index].id), let device = lobby.members[place].peer.device else {
-            return
-        }
+        guard let device = senders.all[index].device else { return }
         layerHistory.removeAll { $0.device == device }
         if layerHistory.count >= Self.mostRemembered {
             // Unpaired devices go first, as they can make any number of keys.
-            layerHistory.remove(at: layerHistory.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
+            layerHistory.remove(at: layerHistory.firstIndex { !$0.isPaired } ?? 0)
         }
-        layerHistory.append((device, senders.all[index].hysteresis))
+        layerHistory.append((device, senders.all[index].isPaired, senders.all[index].hysteresis))
     }
 
     // MARK: Demand
@@ -488,24 +478,6 @@ extension HostSession {
             stream.layers[layer].removeAll()
             stream.layers[layer].keyframes.stop()
             isDirty[layer] = true
-        }
-    }
-
-    mutating func broadcastChanged(_ isOn: Bool, now: MediaTime) {
-        guard isOn != stream.isOn else { return }
-        stream.isOn = isOn
-        room?.shareChanged(isOn, now: now)
-        lobby.broadcastChanged(isOn)
-        stream.stopLayers()
-        stream.sound.removeAll()
-        isSoundDirty = true
-        for index in senders.all.indices {
-            senders.all[index].interrupt()
-            senders.markReady(index)
-        }
-        for layer in isDirty.indices {
-            isDirty[layer] = true
-            if isOn, isWatched(layer) { requestKeyframe(layer: layer, isShared: false, now: now) }
         }
     }
 }

@@ -9,6 +9,11 @@ struct Sender: Sendable {
     /// The session's ID at both ends.
     let session: SessionID
     let form: MediaForm
+    /// Version 2: whose viewer it is, and whether that was paired.
+    let device: DeviceKey?
+    let isPaired: Bool
+    /// Where its control connection comes from.
+    var address: IPAddress
     /// The layer that it gets.
     private(set) var layer: Int
     private let limits: Pacing
@@ -30,7 +35,7 @@ struct Sender: Sendable {
     var shown = ShownSize()
     /// The full picture's size of which the viewer was told that it gets less; nil: it gets all of it.
     var toldSize: PixelSize?
-    /// When something was last received from the viewer: a line, message or datagram.
+    /// When a datagram of the viewer came last.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.
     private(set) var since: MediaTime
@@ -58,10 +63,13 @@ struct Sender: Sendable {
     var freshFrom = 0
     private var lastSize = DatagramSize.full
 
-    init(_ id: ViewerID, session: SessionID, form: MediaForm, layer: Int, limits: Pacing, now: MediaTime) {
-        self.id = id
-        self.session = session
-        self.form = form
+    init(_ guest: AdmittedGuest, layer: Int, limits: Pacing, now: MediaTime) {
+        id = guest.id
+        session = guest.session
+        form = guest.key == nil ? .version1 : .version2
+        device = guest.device
+        isPaired = guest.isPaired
+        address = guest.address
         self.layer = layer
         self.limits = limits
         lastHeard = now
@@ -405,8 +413,6 @@ struct Sender: Sendable {
     enum Due: Hashable, Sendable {
         /// Nothing; bursts are found by `step`.
         case none
-        /// Nothing was received for `HostLimits.viewerTimeout`: remove the viewer.
-        case left
         /// No hello came for `HostLimits.streamTimeout`: stop the stream.
         case stopped
         /// The address validation has failed.
@@ -429,7 +435,7 @@ struct Sender: Sendable {
 
     /// The next deadline, and what it is for.
     var wait: (until: MediaTime, for: SenderWaitReason) {
-        var next = (until: lastHeard + HostLimits.viewerTimeout, for: SenderWaitReason.silence)
+        var next = (until: MediaTime.distantFuture, for: SenderWaitReason.pace)
         func consider(_ time: MediaTime?, _ reason: SenderWaitReason) {
             if let time, time < next.until { next = (time, reason) }
         }
@@ -453,7 +459,6 @@ struct Sender: Sendable {
     }
 
     mutating func deadlineReached(now: MediaTime) -> Due {
-        if lastHeard + HostLimits.viewerTimeout <= now { return .left }
         if let expiry = validation.expiry, expiry <= now {
             validation.cancel()
             return .validationFailed

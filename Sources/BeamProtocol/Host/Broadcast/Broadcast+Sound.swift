@@ -2,10 +2,10 @@ import BeamMedia
 
 /// Sends the sound: at once, before pictures that wait, and whatever the path's congestion window says, because it is the
 /// last thing to give way. What it takes of the path is left to the pictures no more (`Delivery.layerPath`).
-extension HostSession {
+extension Broadcast {
     /// Takes 10 ms of encoded sound. `number`: the one that it has already, because it is passed on for another host.
-    public mutating func handleSound(_ sound: EncodedSound, number: UInt32? = nil, now: MediaTime) {
-        guard !isEnded, stream.isOn else { return }
+    mutating func handleSound(_ sound: EncodedSound, number: UInt32? = nil, now: MediaTime) {
+        guard stream.isOn else { return }
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
         let (number, isNewest) = stream.sound.push(sound, number: number)
         for index in senders.all.indices where senders.all[index].takesSound(now: now) {

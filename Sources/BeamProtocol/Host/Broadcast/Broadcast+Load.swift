@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// What the host sends less of while its machine can't send everything.
-extension HostSession {
+extension Broadcast {
     /// The machine's load was measured.
     mutating func loadMeasured(_ load: MachineLoad, now: MediaTime) {
         let seconds = loadMeasurement.map { (now - $0.time).inSeconds } ?? 0
@@ -13,7 +13,7 @@ extension HostSession {
             load, sent: Double(bytes) * 8 / seconds, viewers: audience, bitRate: configuration.bitRate,
             loss: commonLoss(), now: now)
         guard hasChanged else { return }
-        lobby.isOverloaded = shedding.isClosed
+        outputs.append(.overloaded(shedding.isClosed))
         for layer in isDirty.indices { isDirty[layer] = true }
         if shedding.sheds != before { emit(.overloaded(shedding.sheds, viewers: audience)) }
     }
@@ -27,11 +27,9 @@ extension HostSession {
         guard shared.allotted == nil, audience >= Self.fewestAddresses else { return nil }
         // The least of each address: a machine with several viewers counts once.
         var losses: [AddressPrefix: Double] = [:]
-        for member in lobby.members {
-            guard let index = senders.index(of: member.id), senders.all[index].isReachable,
-                let path = senders.all[index].delivery?.path, path.hasAnswered
-            else { continue }
-            let prefix = AddressPrefix(member.address)
+        for index in senders.all.indices where senders.all[index].isReachable {
+            guard let path = senders.all[index].delivery?.path, path.hasAnswered else { continue }
+            let prefix = AddressPrefix(senders.all[index].address)
             losses[prefix] = min(losses[prefix] ?? 1, path.loss)
         }
         guard losses.count >= Self.fewestAddresses else { return nil }
@@ -44,7 +42,7 @@ extension HostSession {
         for layer in isDirty.indices { isDirty[layer] = true }
         guard audience == 0 else { return }
         shedding = LoadShedding()
-        lobby.isOverloaded = false
+        outputs.append(.overloaded(false))
         emit(.overloaded(.nothing, viewers: 0))
     }
 

@@ -1,11 +1,10 @@
 import BeamMedia
 
 /// The media socket's input: hellos, which say where a viewer's stream goes, and feedback.
-extension HostSession {
+extension Broadcast {
     /// Takes a datagram from the media socket. Only a hello sealed with a viewer's own key counts; in version 1, one
     /// from an admitted viewer's address.
-    public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
-        guard !isEnded else { return }
+    mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
         if MediaLimits.isHello(bytes) {
             plainHello(from: address, now: now)
         } else {
@@ -55,7 +54,7 @@ extension HostSession {
 
     private mutating func plainHello(from address: NetworkAddress, now: MediaTime) {
         // Nothing can be sent to port 0.
-        guard configuration.allowsUnencrypted, address.port != 0 else { return }
+        guard address.port != 0 else { return }
         var best: (index: Int, claim: MediaDestination.Claim)?
         let candidates = plainSenders(at: address.ip)
         for index in candidates {
@@ -71,12 +70,12 @@ extension HostSession {
     }
 
     private func plainSenders(at address: IPAddress) -> [Int] {
-        lobby.members.filter { !$0.peer.isSecure && $0.address == address }.compactMap { senders.index(of: $0.id) }
+        senders.all.indices.filter { senders.all[$0].form == .version1 && senders.all[$0].address == address }
     }
 
     mutating func mediaSourceAnnounced(_ id: ViewerID, port: UInt16, now: MediaTime) {
-        guard let index = senders.index(of: id), let place = lobby.index(of: id) else { return }
-        let address = NetworkAddress(ip: lobby.members[place].address, port: port)
+        guard let index = senders.index(of: id) else { return }
+        let address = NetworkAddress(ip: senders.all[index].address, port: port)
         let saidHello = senders.all[index].destination.announce(port, now: now)
         let owner = senders.all.indices.first {
             senders.all[$0].form == .version1 && senders.all[$0].destination.address == address
@@ -101,7 +100,7 @@ extension HostSession {
         senders.markReady(index)
         if senders.all[index].destination.address != address {
             let verdict = senders.all[index].validation.hello(
-                length, token: token, from: address, now: now, random: &lobby.random)
+                length, token: token, from: address, now: now, random: &random)
             if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
         }
         hello(index, from: address, now: now)
