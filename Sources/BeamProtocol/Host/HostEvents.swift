@@ -186,12 +186,12 @@ public struct ViewerFigures: Sendable, Equatable {
     /// The bandwidth estimate in bits a second; nil if it isn't less than the options' rate.
     public var pathRate: Int?
 
-    init(_ member: Member, _ sender: Sender) {
+    init(_ member: Member, _ sender: Sender, layer: Int) {
         session = member.session.description
         name = member.peer.name
         address = member.address
         isEncrypted = member.peer.isSecure
-        isReduced = sender.layer == SimulcastLayer.reduced
+        isReduced = layer == SimulcastLayer.reduced
         isWatching = sender.destination.isSet
         since = member.admitted
         frames = sender.totals.frames

@@ -189,7 +189,7 @@ private struct HostFuzzRun {
 
     private mutating func feedback() -> Feedback {
         var feedback = Feedback(
-            layer: input.chance(220) ? UInt8(session.broadcast.senders.all.first?.layer ?? 0) : input.integer())
+            layer: input.chance(220) ? UInt8(session.broadcast.layers.places.first?.layer ?? 0) : input.integer())
         if input.chance(40) { feedback.keyframeAfter = SequenceNumber(input.integer(near: newest)) }
         for _ in 0..<input.choice(4) {
             var missing = Feedback.Missing(frame: SequenceNumber(input.integer(near: newest)))
@@ -343,7 +343,7 @@ private struct HostFuzzRun {
             "a viewer without a sender, or the other way round")
         let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: session.configuration.mostViewers) }
         bound(fault == nil, fault ?? "")
-        bound(session.broadcast.layerHistory.count <= 64, "too many devices are remembered")
+        bound(session.broadcast.layers.history.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
         bound(statistics.watching <= statistics.viewers, "more watch than were admitted")
         bound(statistics.retransmissions <= statistics.datagrams, "more was retransmitted than sent")

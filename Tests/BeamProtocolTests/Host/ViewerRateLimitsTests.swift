@@ -40,8 +40,8 @@ struct ViewerRateLimitsTests {
     }
 
     @Test func keyframesThatCostOtherViewersHaveABudget() {
-        var limits = ViewerRateLimits()
-        let paid = (0..<6000).count { limits.payKeyframe(now: .at(1 + Double($0) / 100)) }
+        var budget = KeyframeBudget()
+        let paid = (0..<6000).count { budget.pay(now: .at(1 + Double($0) / 100)) }
         #expect((8...10).contains(paid), "three at once, and one every 10 s: \(paid) in a minute")
     }
 

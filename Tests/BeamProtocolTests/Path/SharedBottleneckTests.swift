@@ -111,13 +111,13 @@ struct SharedBottleneckTests {
     }
 }
 
-/// Who gets which layer.
-struct LayerAssignmentTests {
+/// How viewers are divided among the layers.
+struct LayerDivisionTests {
     private func layers(_ rates: [Double], fixed: [Int?] = []) -> [Int] {
         let viewers = rates.enumerated().map { index, rate in
-            LayerAssignment.Viewer(rate: rate, fixed: index < fixed.count ? fixed[index] : nil)
+            LayerDivision.Viewer(rate: rate, fixed: index < fixed.count ? fixed[index] : nil)
         }
-        return LayerAssignment(best: viewers, limit: 8e6).layers
+        return LayerDivision(best: viewers, limit: 8e6).layers
     }
 
     @Test func equalPathsGetOneLayer() {
@@ -158,7 +158,7 @@ struct LayerAssignmentTests {
             (1, 0), (2, 0.693_147_180_56), (2.718_281_828_459, 1), (10, 2.302_585_092_99), (1e9, 20.723_265_836_95),
         ]
         for (number, logarithm) in known {
-            #expect(abs(LayerAssignment.logarithm(number) - logarithm) < 1e-7, "\(number)")
+            #expect(abs(LayerDivision.logarithm(number) - logarithm) < 1e-7, "\(number)")
         }
     }
 }

@@ -196,7 +196,7 @@ struct ParityShareTests {
         let address = NetworkAddress(ip: .v4(1), port: 1)
         var bench = LayerBench(Pacing(bucketBytes: 2400, bitsPerSecond: 2_000_000, burstDatagrams: 2))
         bench.add(.version2, at: address)
-        bench.senders[0].delivery = Delivery(decodesFullChroma: true, limit: 8_000_000)
+        bench.senders[0].delivery = Delivery(limit: 8_000_000)
         func plan(loss: Double) {
             bench.senders[0].delivery?.parity.plan(loss: loss, roundTrip: .milliseconds(100))
             bench.parityShare = max(bench.parityShare, bench.senders[0].parityShare)

@@ -109,7 +109,7 @@ struct LayerBench {
             AdmittedGuest(
                 id: ViewerID(value: UInt64(senders.count)), session: SessionID(random: &random), address: address.ip,
                 key: form == .version2 ? .made(9) : nil),
-            layer: 0, limits: pacing, now: now)
+            limits: pacing, now: now)
         _ = sender.destination.hello(from: address, now: now)
         senders.append(sender)
     }

@@ -44,7 +44,7 @@ struct ClassTests {
         simulation.drive(for: .seconds(12))
         let got = Self.measure(&simulation, seconds: 5)
         // All get the same frames, as many as their share carries; what is sent includes retransmissions.
-        #expect(Set(simulation.host?.broadcast.senders.all.map(\.layer) ?? []).count == 1)
+        #expect(Set(simulation.host?.broadcast.layers.places.map(\.layer) ?? []).count == 1)
         let (least, most) = (got.frames.min() ?? 0, got.frames.max() ?? 0)
         #expect(least >= 0.6 * most && least >= 20, "\(got.frames)")
         #expect(got.bits.reduce(0, +) >= 0.7 * rate)

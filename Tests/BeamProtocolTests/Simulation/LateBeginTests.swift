@@ -65,9 +65,9 @@ struct LateBeginTests {
         let mended = simulation.now
         simulation.drive(for: .seconds(3))
         let frames = simulation.viewers[late].frames.filter { $0.time > mended }
-        let sender = simulation.host?.broadcast.senders.all.last
+        let layer = simulation.host?.broadcast.layers.places.last?.layer
         #expect(frames.count >= 45)
-        #expect(sender?.layer == SimulcastLayer.full && simulation.viewers[late].decoder.errors.isEmpty)
+        #expect(layer == SimulcastLayer.full && simulation.viewers[late].decoder.errors.isEmpty)
         // Nobody else pays for it: no second encode, and no keyframe but its own.
         #expect(!simulation.demands.contains { $0.layer == SimulcastLayer.reduced && $0.demand.isWatched })
         #expect(simulation.host?.statistics.keyframes ?? .max <= 8)

@@ -34,9 +34,9 @@ struct LyingViewerTests {
 
     private func say(_ lie: Lie, _ random: inout SeededGenerator, in simulation: Simulation) -> Feedback {
         let newest =
-            simulation.host?.broadcast.stream.layers[simulation.host?.broadcast.senders.all.last?.layer ?? 0].newest
+            simulation.host?.broadcast.stream.layers[simulation.host?.broadcast.layers.places.last?.layer ?? 0].newest
             ?? SequenceNumber(0)
-        let layer = UInt8(simulation.host?.broadcast.senders.all.last?.layer ?? 0)
+        let layer = UInt8(simulation.host?.broadcast.layers.places.last?.layer ?? 0)
         let back = { (frames: Int) in SequenceNumber(newest.value &- UInt32(truncatingIfNeeded: frames)) }
         func report(_ received: UInt16, _ arrivals: Range<Int>, time: MediaTime, lost: Double = 0) -> Feedback.Report {
             let expected = UInt32(simulation.now.nanoseconds / 1_000_000)
@@ -122,7 +122,7 @@ struct LyingViewerTests {
             #expect(left.isEmpty && told.isEmpty, "\(left)")
         }
         // The honest viewer gets all frames at full quality.
-        #expect(host.broadcast.senders.all.first?.layer == SimulcastLayer.full)
+        #expect(host.broadcast.layers.places.first?.layer == SimulcastLayer.full)
         #expect(honest.decoder.errors.isEmpty, "\(honest.decoder.errors.prefix(3))")
         let shown = honest.frames.filter { $0.time > end - .seconds(1) }
         #expect(shown.count >= 29 && honest.longestPause(from: end - .seconds(1), to: end) < .milliseconds(50))

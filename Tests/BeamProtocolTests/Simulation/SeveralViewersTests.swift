@@ -92,7 +92,7 @@ struct SeveralViewersTests {
         // When the recording has ended, nobody else watches the full layer.
         simulation.handleAtHost(.fullLayerKept(false))
         simulation.drive(for: .seconds(2))
-        #expect(simulation.host?.broadcast.senders.all.map(\.layer) == [SimulcastLayer.full])
+        #expect(simulation.host?.broadcast.layers.places.map(\.layer) == [SimulcastLayer.full])
         #expect(simulation.demands.last { $0.layer == 0 }?.demand.bitRate != nil)
     }
 
@@ -158,7 +158,7 @@ struct SeveralViewersTests {
             // Version 1 has no layers on the wire: its frames count as layer 0.
             if index != old { #expect(viewer.frames.allSatisfy { $0.layer == (index == plain ? 1 : 0) }) }
         }
-        let layers = simulation.host?.broadcast.senders.all.map(\.layer)
+        let layers = simulation.host?.broadcast.layers.places.map(\.layer)
         #expect(layers == [0, 1, 1])
         #expect(simulation.demands.contains { $0.layer == 1 && $0.demand.isWatched })
         // The two other viewers begin in layer 1, so no change of layer is reported.

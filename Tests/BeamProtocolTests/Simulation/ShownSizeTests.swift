@@ -77,8 +77,8 @@ struct ShownSizeTests {
         simulation.drive(for: .milliseconds(100))
         simulation.restoreControl()
         simulation.drive(for: .seconds(3))
-        #expect(simulation.host?.broadcast.senders.all.map(\.layer) == [1])
-        #expect(simulation.host?.broadcast.senders.all.map(\.shown.applied) == [3])
+        #expect(simulation.host?.broadcast.layers.places.map(\.layer) == [1])
+        #expect(simulation.host?.broadcast.layers.places.map(\.shown.applied) == [3])
     }
 
     @Test func theReducedLayerIsAsLargeAsTheNeediest() {
@@ -89,7 +89,7 @@ struct ShownSizeTests {
             simulation.drive(for: .seconds(1))
         }
         #expect(eighths(simulation) == 4)
-        #expect(simulation.host?.broadcast.senders.all.map(\.layer) == [1, 1, 1, 0])
+        #expect(simulation.host?.broadcast.layers.places.map(\.layer) == [1, 1, 1, 0])
         simulation.handleAtViewer(2, .shutdown)
         simulation.drive(for: .seconds(1))
         #expect(eighths(simulation) == 2)
@@ -154,7 +154,7 @@ struct ShownSizeTests {
             simulation.drive(for: .milliseconds(milliseconds))
         }
         simulation.drive(for: .seconds(2))
-        #expect(simulation.host?.broadcast.senders.all.map(\.layer) == [0])
+        #expect(simulation.host?.broadcast.layers.places.map(\.layer) == [0])
         #expect(simulation.viewers[0].frames.last?.layer == 0)
     }
 

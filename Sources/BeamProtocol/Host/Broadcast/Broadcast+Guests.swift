@@ -9,11 +9,12 @@ extension Broadcast {
             index = known
             senders.all[index].address = guest.address
         } else {
-            let isReduced = guest.key == nil && configuration.usesFullChroma
-            senders.append(
-                Sender(
-                    guest, layer: isReduced ? SimulcastLayer.reduced : SimulcastLayer.full,
-                    limits: configuration.pacing, now: now))
+            var sender = Sender(guest, limits: configuration.pacing, now: now)
+            if guest.key != nil {
+                sender.delivery = Delivery(canProbe: guest.acknowledgesProbes, limit: configuration.bitRate)
+            }
+            senders.append(sender)
+            layers.append(guest)
             index = senders.all.count - 1
         }
         senders.all[index].lastHeard = now
@@ -21,37 +22,19 @@ extension Broadcast {
         guard let key = guest.key else { return }
         senders.setOpener(DatagramOpener(key: key), at: index)
         senders.all[index].mediaKey = stream.keys.current.number
-        prepareDelivery(to: index, guest)
         senders.all[index].sound.isTaken = guest.takesSound
         senders.all[index].sound.isWanted = true
         isSoundDirty = true
         tellLimit(index, isResumed: isResumed)
     }
 
-    private mutating func prepareDelivery(to index: Int, _ guest: AdmittedGuest) {
-        // A viewer that is back keeps what it said first: its layer depends on it.
-        guard senders.all[index].delivery == nil else { return }
-        senders.all[index].delivery = Delivery(
-            decodesFullChroma: guest.decodesFullChroma, canProbe: guest.acknowledgesProbes,
-            limit: configuration.bitRate)
-        senders.all[index].shown.bounds = guest.bounds ?? .unstated
-        senders.all[index].shown.fit(pictureSize)
-        let isLimited = senders.all[index].shown.isLimited
-        if isLimited { senders.all[index].shown.apply() }
-        let needsReduced = configuration.usesFullChroma && !guest.decodesFullChroma || isLimited
-        senders.all[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
-        guard let hysteresis = layerHistory.first(where: { $0.device == guest.device })?.hysteresis else { return }
-        senders.all[index].hysteresis = hysteresis
-        if hysteresis.isReduced { senders.all[index].start(in: SimulcastLayer.reduced) }
-    }
-
     /// The guest has gone, or was sent away.
     mutating func remove(_ id: ViewerID, now: MediaTime) {
         guard let index = senders.index(of: id) else { return }
         let isSecure = senders.all[index].form == .version2
-        isDirty[senders.all[index].layer] = true
+        isDirty[layers[index]] = true
         senders.remove(index)
-        shared.left(id)
+        layers.remove(index)
         audienceChanged()
         stopIdleLayers()
         if isSecure { replaceMediaKey(now: now) }

@@ -24,7 +24,7 @@ extension Broadcast {
     /// The share of datagrams that three quarters of all addresses lose at least, before recovery; nil if too few tell, or
     /// if the viewers are known to share a bottleneck elsewhere.
     private func commonLoss() -> Double? {
-        guard shared.allotted == nil, audience >= Self.fewestAddresses else { return nil }
+        guard !layers.hasGroup, audience >= Self.fewestAddresses else { return nil }
         // The least of each address: a machine with several viewers counts once.
         var losses: [AddressPrefix: Double] = [:]
         for index in senders.all.indices where senders.all[index].isReachable {
@@ -49,12 +49,12 @@ extension Broadcast {
     /// The most bits a second of frames that a viewer may get while the machine can't send everything; nil: no bound.
     func sharedCeiling() -> Int? {
         guard shedding.ceiling != nil else { return nil }
-        let layers = stream.layers.indices.map { layer in
+        let shares = stream.layers.indices.map { layer in
             let viewers = senders.all.indices.count {
-                senders.all[$0].layer == layer && senders.all[$0].isReachable
+                layers[$0] == layer && senders.all[$0].isReachable
             }
             return (viewers: viewers, rate: Double(stream.wantedRates[layer] ?? configuration.bitRate))
         }
-        return shedding.share(layers)
+        return shedding.share(shares)
     }
 }

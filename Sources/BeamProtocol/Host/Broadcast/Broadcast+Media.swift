@@ -110,7 +110,7 @@ extension Broadcast {
     /// Sends the token to the address. If the viewer has no stream yet, a keyframe is requested already, so that it is
     /// ready when the address is validated.
     private mutating func challenge(_ index: Int, _ token: UInt64, at address: NetworkAddress, now: MediaTime) {
-        let layer = senders.all[index].layer
+        let layer = layers[index]
         if stream.isOn, !senders.all[index].destination.isSet,
             stream.layers[layer].joinPosition(within: AddressValidation.lifetime, keyNumber: nil, now: now) == nil
         {
@@ -118,7 +118,7 @@ extension Broadcast {
             // without limit.
             let isShared = isWatched(layer)
             if !isShared || stream.layers[layer].keyframes.isDue
-                || senders.all[index].rateLimits.payKeyframe(now: now)
+                || layers.payKeyframe(index, now: now)
             {
                 requestKeyframe(layer: layer, isShared: isShared, now: now)
             }
@@ -182,7 +182,7 @@ extension Broadcast {
     private mutating func take(_ feedback: Feedback, isNewest: Bool, from index: Int, now: MediaTime) {
         guard stream.isOn, senders.all[index].destination.isSet else { return }
         senders.markReady(index)
-        let layer = senders.all[index].layer
+        let layer = layers[index]
         // Each layer numbers its own frames. A viewer that was moved before anything of its new layer reached it still reports of the old
         // one: such a report only tells that the viewer is there.
         let isOfLayer = feedback.layer == UInt8(layer)
@@ -192,15 +192,15 @@ extension Broadcast {
         }
         for missing in feedback.missing.prefix(Self.mostMissing) {
             // An earlier item may have moved the viewer to another layer.
-            guard isOfLayer, senders.all[index].layer == layer else { break }
+            guard isOfLayer, layers[index] == layer else { break }
             perform(senders.all[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
         if let sound = feedback.sound { take(sound, isNewest: isNewest, from: index, now: now) }
-        let end = stream.layers[senders.all[index].layer].end
+        let end = stream.layers[layers[index]].end
         if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
             requestKeyframe(for: index, now: now)
         }
-        guard let lost = feedback.keyframeAfter, senders.all[index].layer == layer else { return }
+        guard let lost = feedback.keyframeAfter, layers[index] == layer else { return }
         if case .evict(let reason) = senders.all[index].rateLimits.keyframeRequested(now: now) {
             return evict(index, reason: reason)
         }
@@ -221,7 +221,7 @@ extension Broadcast {
         let verdict = senders.all[index].take(report, now: now)
         if case .evict(let reason) = verdict { return evict(index, reason: reason) }
         if wasSilent, !senders.all[index].isSilent { pathRecovered(index, now: now) }
-        followShared(index, congestions: congestions, now: now)
+        followGroup(index, congestions: congestions, now: now)
         chooseLayer(index, now: now)
         abandonLatePicture(index, now: now)
     }
@@ -241,7 +241,7 @@ extension Broadcast {
     mutating func sendState(to index: Int, now: MediaTime) {
         guard senders.all[index].form == .version2, let address = senders.all[index].destination.address else { return }
         let state = StreamState(
-            layer: UInt8(senders.all[index].layer), newest: senders.all[index].delivery?.log.newest,
+            layer: UInt8(layers[index]), newest: senders.all[index].delivery?.log.newest,
             rates: senders.all[index].delivery?.rates(now: now), wantsReport: senders.all[index].isSilent)
         if seal(state) { transmitState(to: address) }
     }
@@ -251,7 +251,7 @@ extension Broadcast {
         guard senders.all[index].form == .version2, senders.all[index].cursor.isStreaming,
             let address = senders.all[index].destination.address, let newest = senders.all[index].delivery?.log.newest
         else { return }
-        let state = StreamState(layer: UInt8(senders.all[index].layer), newest: newest)
+        let state = StreamState(layer: UInt8(layers[index]), newest: newest)
         if seal(state) { transmitState(to: address) }
     }
 
@@ -259,7 +259,7 @@ extension Broadcast {
     mutating func sendProbe(_ probe: PathMTU.Probe, to index: Int, now: MediaTime) {
         guard let address = senders.all[index].destination.address else { return }
         let state = StreamState(
-            layer: UInt8(senders.all[index].layer), newest: senders.all[index].delivery?.log.newest,
+            layer: UInt8(layers[index]), newest: senders.all[index].delivery?.log.newest,
             probe: probe.number)
         if seal(state, length: probe.size.length) { transmitState(to: address) }
     }

@@ -58,21 +58,11 @@ public struct Broadcast: Sendable {
 
     var stream: HostStream
     var senders = Senders()
-    /// Viewers behind one bottleneck, when they were looked at last, and the layer that they get: since when.
-    var shared = SharedBottleneck()
-    var sharedUpdate = MediaTime(nanoseconds: .min / 2)
-    var sharedLayer: (layer: Int, since: MediaTime)?
-    /// When one of them got a keyframe beyond its budget last.
-    var sharedKeyframe = MediaTime(nanoseconds: .min / 2)
-    /// Since when another layer is better for them.
-    var sharedLayerSince: MediaTime?
+    /// Who gets which layer, in the order of the senders.
+    var layers: LayerAssignment
     /// What is sent less of because the machine can't send everything; and what had left when its load was measured last.
     var shedding = LoadShedding()
     var loadMeasurement: (time: MediaTime, bytes: UInt64)?
-    /// Somebody who isn't a viewer takes the full layer, too: no viewer slows it down.
-    var isFullLayerKept = false
-    /// Of the full layer, at full quality.
-    var pictureSize: PixelSize?
     /// Who gets sound, or at which rate, may have changed.
     var isSoundDirty = false
     /// Layers whose demand may have changed.
@@ -80,9 +70,6 @@ public struct Broadcast: Sendable {
     /// For each layer, frames dropped since its last keyframe because all its viewers have fallen behind; nil while
     /// none was.
     var dropped = [Int?](repeating: nil, count: SimulcastLayer.count)
-    /// The hysteresis of devices that were moved out of the full layer, the latest last. It is kept when such a device
-    /// reconnects.
-    var layerHistory: [(device: DeviceKey, isPaired: Bool, hysteresis: LayerHysteresis)] = []
     /// Memory for bursts of retransmissions, reused.
     var retransmissionMemory: [UInt8] = []
     /// Memory for the plaintext of a viewer's datagram, reused.
@@ -99,6 +86,7 @@ public struct Broadcast: Sendable {
         self.configuration = configuration
         self.random = random
         stream = HostStream(configuration.pacing, random: &self.random)
+        layers = LayerAssignment(bitRate: configuration.bitRate, usesFullChroma: configuration.usesFullChroma)
     }
 
     /// The next thing that was decided already; nil if there is none. Unlike `pollOutput` it begins nothing.
@@ -111,7 +99,7 @@ public struct Broadcast: Sendable {
             if let deadline = stream.deadline, deadline <= now {
                 streamDeadlineReached(now: now)
             } else if let index = senders.takeDue(now) {
-                perform(senders.all[index].deadlineReached(now: now), of: index, now: now)
+                deadlineReached(index, now: now)
             } else if let index = senders.nextReady() {
                 if let burst = serve(index, now: now) { return .transmit(burst) }
             } else if !changeDemands(now: now) {
@@ -133,6 +121,7 @@ public struct Broadcast: Sendable {
         stream.isOn = false
         stream.stopLayers()
         senders.removeAll()
+        layers.removeAll()
         audience = 0
     }
 
@@ -170,6 +159,6 @@ public struct Broadcast: Sendable {
 
     /// Adds what is known of the guest's stream to its figures; nil if it isn't a guest.
     func figures(of member: Member) -> ViewerFigures? {
-        senders.index(of: member.id).map { ViewerFigures(member, senders.all[$0]) }
+        senders.index(of: member.id).map { ViewerFigures(member, senders.all[$0], layer: layers[$0]) }
     }
 }

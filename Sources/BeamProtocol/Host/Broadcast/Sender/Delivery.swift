@@ -2,8 +2,6 @@ import BeamMedia
 
 /// The delivery to one version 2 viewer: its path's congestion control, when each part left, and its retransmissions.
 struct Delivery: Sendable {
-    /// The viewer decodes 4:4:4.
-    let decodesFullChroma: Bool
     var path: PathControl
     var retransmissions = RetransmissionQueue()
     var log = DepartureLog()
@@ -36,8 +34,7 @@ struct Delivery: Sendable {
     private static let resendBurstTime = 0.01
 
     /// `canProbe`: the viewer acknowledges probes of the path's MTU.
-    init(decodesFullChroma: Bool, canProbe: Bool = false, limit: Int) {
-        self.decodesFullChroma = decodesFullChroma
+    init(canProbe: Bool = false, limit: Int) {
         mtu = PathMTU(canProbe: canProbe)
         // Half as much again for parity and retransmissions.
         path = PathControl(limit: limit + limit / 2)

@@ -107,12 +107,15 @@ extension Sender {
     /// The same for waiting retransmissions, which go before new frames.
     static let longestResend = Duration.milliseconds(30)
 
-    mutating func contribution(_ layer: SimulcastLayer, now: MediaTime) -> Senders.Contribution {
+    /// `shown`: how large the layer's picture has to be for the viewer.
+    mutating func contribution(
+        _ layer: SimulcastLayer, shown: ShownSize, now: MediaTime
+    ) -> Senders.Contribution {
         let isBacklogged =
             backlog(layer) > 0 && (isBlocked || backlogTime(layer, now: now) > Self.longestBacklog)
         let isResending = (delivery?.resendTime ?? .zero) > Self.longestResend
         return Senders.Contribution(
-            layer: self.layer, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
+            layer: layer.number, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
             eighths: shown.applied, limit: shown.limit, limitForOthers: shown.limitForOthers,
             isWatching: destination.isSet,

@@ -9,13 +9,8 @@ struct Sender: Sendable {
     /// The session's ID at both ends.
     let session: SessionID
     let form: MediaForm
-    /// Version 2: whose viewer it is, and whether that was paired.
-    let device: DeviceKey?
-    let isPaired: Bool
     /// Where its control connection comes from.
     var address: IPAddress
-    /// The layer that it gets.
-    private(set) var layer: Int
     private let limits: Pacing
 
     var destination = MediaDestination()
@@ -28,13 +23,8 @@ struct Sender: Sendable {
     /// Version 2: congestion control, departures, retransmissions.
     var delivery: Delivery?
     var rateLimits = ViewerRateLimits()
-    var hysteresis = LayerHysteresis()
     /// What it gets of the sound.
     var sound = SoundDelivery()
-    /// In which size the viewer shows the picture.
-    var shown = ShownSize()
-    /// The full picture's size of which the viewer was told that it gets less; nil: it gets all of it.
-    var toldSize: PixelSize?
     /// When a datagram of the viewer came last.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.
@@ -63,14 +53,11 @@ struct Sender: Sendable {
     var freshFrom = 0
     private var lastSize = DatagramSize.full
 
-    init(_ guest: AdmittedGuest, layer: Int, limits: Pacing, now: MediaTime) {
+    init(_ guest: AdmittedGuest, limits: Pacing, now: MediaTime) {
         id = guest.id
         session = guest.session
         form = guest.key == nil ? .version1 : .version2
-        device = guest.device
-        isPaired = guest.isPaired
         address = guest.address
-        self.layer = layer
         self.limits = limits
         lastHeard = now
         since = now
@@ -378,20 +365,13 @@ struct Sender: Sendable {
         delivery?.abandoned(now: now)
     }
 
-    /// Moves the viewer to that layer, from a keyframe on.
-    /// - Parameter isForSize: because of the size in which the viewer shows the picture; it says nothing of the path.
-    mutating func move(to layer: Int, isForSize: Bool = false, now: MediaTime) {
-        self.layer = layer
+    /// The viewer gets another layer, from a keyframe on.
+    mutating func layerChanged(now: MediaTime) {
         since = now
         freshFrom = 0
         interrupt()
         delivery?.layerChanged()
-        guard !isForSize else { return }
-        if layer == SimulcastLayer.reduced { hysteresis.left(now: now) } else { hysteresis.cameBack(now: now) }
     }
-
-    /// Sets the layer before anything was sent.
-    mutating func start(in layer: Int) { self.layer = layer }
 
     /// Swaps the targets of two version 1 viewers on one machine that were confused.
     mutating func exchangeTarget(with other: inout Sender) {
@@ -429,8 +409,6 @@ struct Sender: Sendable {
         case needsKeyframe
         /// Send these probes of the path's MTU.
         case probeLengths([PathMTU.Probe])
-        /// The viewer shows the picture in another size.
-        case shownSize
     }
 
     /// The next deadline, and what it is for.
@@ -443,7 +421,6 @@ struct Sender: Sendable {
         consider(retransmissionAt, .retransmission)
         consider(destination.target.map { $0.lastHello + HostLimits.streamTimeout }, .hello)
         consider(validation.expiry, .addressValidation)
-        consider(shown.deadline, .shownSize)
         if destination.isSet {
             // Only probes are due on a silent path. The other deadlines would pass without effect, and again at once.
             if isSilent {
@@ -463,7 +440,6 @@ struct Sender: Sendable {
             validation.cancel()
             return .validationFailed
         }
-        if shown.deadlineReached(now: now) { return .shownSize }
         guard let target = destination.target else { return .none }
         if target.lastHello + HostLimits.streamTimeout <= now { return .stopped }
         // Also on a silent path: it may be silent because long datagrams don't pass.

@@ -129,13 +129,14 @@ struct Senders: Sendable {
         return nil
     }
 
-    /// The sender has nothing more to send now.
-    mutating func finishTurn(_ index: Int, now: MediaTime) {
+    /// The sender has nothing more to send now. `sizeDeadline`: when the size in which its viewer shows the picture may count.
+    mutating func finishTurn(_ index: Int, sizeDeadline: MediaTime?, now: MediaTime) {
         if isReady[index] {
             isReady[index] = false
             readyCount -= 1
         }
-        let (until, reason) = all[index].wait
+        var (until, reason) = all[index].wait
+        if let sizeDeadline, sizeDeadline < until { (until, reason) = (sizeDeadline, .shownSize) }
         wakes[index] = Wake(
             time: until > now ? max(until, now + Self.shortestWait) : now + Self.waitAfterNothing, reason: reason)
     }

@@ -23,10 +23,6 @@ struct ViewerRateLimits: Sendable {
     /// Reports that can't be true before eviction: a burst, and a rate a second. A viewer that restarts may send a few.
     private static let falseStatements = 500
     private static let falseStatementRate = 10
-    /// Keyframes made for one viewer while others watch: a burst, then one each 10 s. Each costs everybody some frames'
-    /// worth of bits. A viewer that needs more is better off in the reduced layer.
-    private static let keyframes = 3
-    private static let keyframeInterval = 10
     /// Keyframe requests before eviction: a burst, and a rate a second. An honest viewer repeats its request every 100
     /// ms until a keyframe comes.
     private static let keyframeRequests = 300
@@ -47,7 +43,6 @@ struct ViewerRateLimits: Sendable {
     private var datagrams = TokenBucket(capacity: 100, bitsPerSecond: datagramRate * 8)
     private var excess = TokenBucket(capacity: excessDatagrams, bitsPerSecond: excessDatagramRate * 8)
     private var falseReports = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
-    private var keyframeBudget = TokenBucket(capacity: keyframes * keyframeInterval, bitsPerSecond: 8)
     private var requestBudget = TokenBucket(capacity: keyframeRequests, bitsPerSecond: keyframeRequestRate * 8)
     private var requestedSince: MediaTime?
     private var requested = 0
@@ -67,12 +62,6 @@ struct ViewerRateLimits: Sendable {
             return .evict(reason: "it acknowledged datagrams that were never sent")
         }
         return .accept
-    }
-
-    /// Takes a keyframe from the viewer's budget, while others in its layer watch that need none. False if the budget
-    /// is used up.
-    mutating func payKeyframe(now: MediaTime) -> Bool {
-        keyframeBudget.take(Self.keyframeInterval, now: now) == nil
     }
 
     /// Counts a keyframe request.

@@ -1,9 +1,9 @@
-/// Which viewer gets which simulcast layer: the assignment that serves all of them best. A pure value.
+/// Divides viewers among the simulcast layers so that all of them are served best. A pure value.
 ///
 /// What a viewer has of a rate is its logarithm, so the last megabit of one is worth less than the first of another, and
 /// one slow viewer isn't worth that many others get less. Paths are sorted by what they carry, and each place to divide
 /// them is tried: those above get the full layer, those below the reduced one, each at the rate that `LayerRate` chooses.
-struct LayerAssignment: Hashable, Sendable {
+struct LayerDivision: Hashable, Sendable {
     struct Viewer: Hashable, Sendable {
         /// Bits a second of frames that its path carries; viewers behind a shared bottleneck have their share of that.
         var rate: Double
