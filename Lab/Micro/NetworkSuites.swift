@@ -81,10 +81,11 @@ private final class LoopbackPair {
             HostServer.Options(
                 bindAddress: "127.0.0.1", controlPort: 0, mediaPort: 0, identity: hostIdentity,
                 session: HostSession.Configuration(
-                    acceptance: .none,
-                    trust: HostTrust(
-                        own: hostIdentity.deviceKey, remembered: [viewerIdentity.deviceKey: "viewer"],
-                        code: .none))),
+                    door: Door.Configuration(
+                        acceptance: .none,
+                        trust: HostTrust(
+                            own: hostIdentity.deviceKey, remembered: [viewerIdentity.deviceKey: "viewer"],
+                            code: .none)))),
             handlers: HostServer.Handlers(onEvent: { _ in }, requestKeyframe: { _ in }, onDemand: { _, _ in }))
         host.setBroadcast(true)
         let endpoint = Endpoint(host: "127.0.0.1", port: host.controlPort)

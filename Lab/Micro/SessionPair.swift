@@ -32,8 +32,9 @@ struct SessionPair {
         self.viewerKey = viewerKey
         host = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: .none,
-                trust: HostTrust(own: hostKey, remembered: [viewerKey: "viewer"], code: .none)),
+                door: Door.Configuration(
+                    acceptance: .none,
+                    trust: HostTrust(own: hostKey, remembered: [viewerKey: "viewer"], code: .none))),
             random: SystemRandomNumberGenerator())
         viewer = ViewerSession(
             configuration: ViewerSession.Configuration(

@@ -66,9 +66,9 @@ public final class Host: Sendable {
         defer { if !isStarted { words.close() } }
         let guests = options.room == nil ? GuestRegistry(options.store, onNotice) : nil
         var network = options.server
-        network.session.bitRate = encoderSettings.bitRate
-        network.session.hasSound = soundSource != nil
-        network.session.usesFullChroma = options.chroma != .subsampled
+        network.session.broadcast.bitRate = encoderSettings.bitRate
+        network.session.broadcast.hasSound = soundSource != nil
+        network.session.broadcast.usesFullChroma = options.chroma != .subsampled
         let soundDemand = SoundWish()
         let handlers = HostServer.Handlers(
             onEvent: { event in
@@ -79,7 +79,8 @@ public final class Host: Sendable {
         let server =
             if let room = options.room {
                 try HostServer(
-                    in: room, mediaPort: network.mediaPort, session: network.session, handlers: handlers)
+                    in: room, mediaPort: network.mediaPort, name: network.session.door.deviceName,
+                    broadcast: network.session.broadcast, handlers: handlers)
             } else {
                 try HostServer(network, handlers: handlers)
             }
@@ -142,9 +143,9 @@ public final class Host: Sendable {
             options.isAnnounced && options.room == nil
             ? Self.announce(
                 options.name, bindAddress: options.server.bindAddress, port: server.controlPort,
-                versions: options.server.session.allowsUnencrypted ? "1,2" : "2", onNotice: onNotice) : nil
+                versions: options.server.session.door.allowsUnencrypted ? "1,2" : "2", onNotice: onNotice) : nil
         warnings = info.warnings
-        code = options.server.session.trust.code.current
+        code = options.server.session.door.trust.code.current
         description = HostDescription(
             name: options.name, source: info.description, size: size, frameRate: info.frameRate,
             bitRate: encoderSettings.bitRate, encoder: encoderName, bindAddress: options.server.bindAddress,

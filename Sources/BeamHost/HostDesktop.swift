@@ -23,7 +23,7 @@ final class HostDesktop: Sendable {
         let bound = options.server.bindAddress
         advertised = { bound.map { [$0] } ?? LocalAddresses.list() }
         self.port = port
-        key = options.server.session.trust.own.bytes
+        key = options.server.session.door.trust.own.bytes
         presence = options.isAnnounced && options.usesBluetooth && options.room == nil ? BluetoothPresence() : nil
     }
 

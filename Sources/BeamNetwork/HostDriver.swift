@@ -63,6 +63,11 @@ final class HostDriver {
 
     // MARK: Inputs
 
+    func handle(_ input: Door.Input) {
+        session.handle(input, now: .now)
+        pump()
+    }
+
     func handle(_ input: HostSession.Input) {
         session.handle(input, now: .now)
         pump()
@@ -187,10 +192,7 @@ final class HostDriver {
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .soundDemand(let demand): handlers.onSoundDemand(demand)
             case .event(let event):
-                switch event {
-                case .viewerAsks(let asker, _, _), .comparisonAsked(let asker, _): control?.watchAsker(on: asker)
-                default: break
-                }
+                if let asker = event.asker { control?.watchAsker(on: asker) }
                 handlers.onEvent(event)
             case .wait(let deadline, _): return deadline
             }

@@ -33,7 +33,8 @@ extension MeshDriver {
         let own = own
         let driver = HostDriver(
             loop: loop,
-            session: Self.restricted(HostSession.Configuration.relay(identity, called: name(of: device)), to: identity),
+            // It goes by the name of the member whose screen it is, as on a connection to that member.
+            session: Self.serving(Broadcast.Configuration(hasSound: true), by: identity, called: name(of: device)),
             handlers: HostServer.Handlers(
                 onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
                 onDemand: { _, _ in }))
@@ -88,17 +89,11 @@ extension MeshDriver {
             number: sound.number)
     }
 
-    /// A host's configuration for a share in a room: all members watch, and nobody else.
-    static func restricted(
-        _ session: HostSession.Configuration, to identity: LocalIdentity
+    /// A picture that is served in a room: all members watch, and nobody else. The log isn't its business.
+    static func serving(
+        _ broadcast: Broadcast.Configuration, by identity: LocalIdentity, called name: String?
     ) -> HostSession.Configuration {
-        var session = session
-        session.acceptance = .none
-        session.trust = HostTrust(
-            own: identity.deviceKey, code: .none, takesNewViewers: false, remembersNewViewers: false)
-        session.allowsUnencrypted = false
-        session.room = nil
-        return session
+        HostSession.Configuration(door: .known(to: identity.deviceKey, deviceName: name), broadcast: broadcast)
     }
 
     /// Begins to share with the members. Returns the media port.
@@ -154,17 +149,5 @@ extension MeshDriver {
         paths.removeAll { $0 === path }
         if !paths.contains(where: { $0.source == path.source }) { forgetWay(to: path.source) }
         updateRelayQuestions()
-    }
-}
-
-extension HostSession.Configuration {
-    /// For what is served on: nobody is let in but those whom the room names.
-    /// It goes by the name of the member whose screen it is, as on a connection to that member.
-    fileprivate static func relay(_ identity: LocalIdentity, called name: String?) -> HostSession.Configuration {
-        var session = HostSession.Configuration(
-            acceptance: .none, deviceName: name,
-            trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))
-        session.hasSound = true
-        return session
     }
 }

@@ -37,11 +37,11 @@ extension MeshDriver {
         let relay = member == path.source ? nil : member
         guard usedRelays[path.source] != relay else { return }
         usedRelays[path.source] = relay
-        onRelay(.relayed(path.source, through: relay))
+        emit(.relayed(path.source, through: relay))
     }
 
     func forgetWay(to source: DeviceKey) {
-        if usedRelays.removeValue(forKey: source) != nil { onRelay(.relayed(source, through: nil)) }
+        if usedRelays.removeValue(forKey: source) != nil { emit(.relayed(source, through: nil)) }
     }
 
     /// Asks the person about members whose pictures can be got through another one only, and withdraws questions that have
@@ -58,8 +58,8 @@ extension MeshDriver {
         }
         let old = relayQuestions
         relayQuestions = questions
-        for (source, relay) in old where questions[source] != relay { onRelay(.relayNotNeeded(source)) }
-        for (source, relay) in questions where old[source] != relay { onRelay(.relayNeeded(source, through: relay)) }
+        for (source, relay) in old where questions[source] != relay { emit(.relayNotNeeded(source)) }
+        for (source, relay) in questions where old[source] != relay { emit(.relayNeeded(source, through: relay)) }
     }
 
     /// The person's answer: once for each member and each that serves it on.

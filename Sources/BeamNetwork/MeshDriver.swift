@@ -40,7 +40,7 @@ final class MeshDriver {
     private let handlers: MeshServer.Handlers
     private let transport: Result<SecureTransport, any Error>
     private let timer: DeadlineTimer
-    private let door: HostDriver
+    let door: MeshDoor
     /// This driver from `start` to `shutdown`, for those whom it makes.
     let own: NIOLoopBoundBox<MeshDriver?>
     var listener: ControlListener?
@@ -50,10 +50,6 @@ final class MeshDriver {
     var links: [MeshLinkID: Link] = [:]
     private var dialers: [DeviceKey: ControlDialer] = [:]
     private var entrance: Entrance?
-    /// See `MeshServer.setAcquaintances`.
-    var acquaintances: [DeviceKey: String] = [:]
-    /// Peers of the door's connections.
-    private var visitors: [ConnectionID: ControlListener.Peer] = [:]
     /// What is shared from here: this machine's screen, and what others share, for those who can't reach them.
     var ownShare: MeshSource?
     var relays: [DeviceKey: MeshSource] = [:]
@@ -62,15 +58,10 @@ final class MeshDriver {
     private var ticker: RepeatedTask?
     /// What was passed on last.
     var members: [DeviceKey: String] = [:]
-    private var isClosed: String??
-    private var asksElsewhere = false
-    /// The person here is asked about newcomers.
-    private var asksPerson: Bool { options.door.acceptance == .ask }
     private var keepsakes = 0
     /// Where members were when this device was here last.
     private var lastAddresses: [DeviceKey: [NetworkAddress]] = [:]
     private var memberAddresses: MemberAddresses
-    private var roomName = ""
     /// Through whom pictures come, and what the person has said about that.
     var relaying: MeshServer.Relaying { options.relaying }
     var usedRelays: [DeviceKey: DeviceKey] = [:]
@@ -95,12 +86,7 @@ final class MeshDriver {
             random: SystemRandomNumberGenerator())
         let own = NIOLoopBoundBox.makeEmptyBox(valueType: MeshDriver.self, eventLoop: loop)
         self.own = own
-        var doorSession = options.door
-        doorSession.trust.code = .ofRoom
-        door = HostDriver(
-            loop: loop, session: doorSession,
-            handlers: HostServer.Handlers(
-                onEvent: { own.value?.doorEvent($0) }, requestKeyframe: { _ in }, onDemand: { _, _ in }))
+        door = MeshDoor(options.door, of: own, loop: loop)
         timer.onDeadline { [unowned self] _ in self.pump() }
     }
 
@@ -116,7 +102,7 @@ final class MeshDriver {
         }
         own.value = self
         self.listener = listener
-        door.setControl(listener)
+        door.driver.setControl(listener)
         let bound = NIOLoopBound((self, listener), eventLoop: loop)
         let options = self.options
         return listener.start(options.bindAddress, port: options.controlPort).flatMapError { error in
@@ -124,11 +110,10 @@ final class MeshDriver {
                 return bound.eventLoop.makeFailedFuture(error)
             }
             return bound.value.1.start(options.bindAddress, port: 0)
-        }.flatMap { local in
-            // Its port is told to newcomers, who get no pictures from the door.
-            bound.value.0.door.bindMedia(local.with(port: 0)).map { _ in UInt16(clamping: local.port ?? 0) }
+        }.map { local in
+            UInt16(clamping: local.port ?? 0)
         }.flatMapErrorThrowing { error in
-            bound.value.0.door.cancel()
+            bound.value.0.door.driver.cancel()
             bound.value.1.cancel()
             throw error
         }
@@ -161,10 +146,8 @@ final class MeshDriver {
         dialers = [:]
         timer.cancel()
         own.value = nil
-        return door.shutdown()
+        return door.driver.shutdown()
     }
-
-    var statistics: HostStatistics { door.statistics }
 
     // MARK: Inputs
 
@@ -190,17 +173,6 @@ final class MeshDriver {
         }
     }
 
-    /// The person here has answered a newcomer's question, at the own door or at another member's.
-    func decide(_ connection: ConnectionID, accept: Bool) {
-        if MeshQuestion.isElsewhere(connection.value) {
-            handle(.answerElsewhere(connection.value, accept: accept))
-        } else {
-            let counts = session.questionAnswered(connection.value, accept: accept, now: .now)
-            pump()
-            if counts { door.handle(.decision(connection, accept: accept)) }
-        }
-    }
-
     private func tick() {
         let port = listener?.localAddress?.port ?? 0
         let own = LocalAddresses.reached(boundTo: options.bindAddress)
@@ -217,94 +189,7 @@ final class MeshDriver {
         }
     }
 
-    // MARK: The door
-
-    private func doorEvent(_ event: HostEvent) {
-        switch event {
-        case .devicePaired, .viewerPaired:
-            // On the loop, but not from within the door's session, which is being polled.
-            let bound = NIOLoopBound(self, eventLoop: loop)
-            loop.execute { bound.value.admitVisitors() }
-        case .comparisonAsked(let id, let visitor):
-            handleSoon(.questionAsked(id.value, visitor))
-            guard asksPerson else { return }
-        case .askWithdrawn(let id):
-            handleSoon(.questionEnded(id.value))
-            guard asksPerson else { return }
-        case .digitsShown(let id, let digits, _):
-            let bound = NIOLoopBound(self, eventLoop: loop)
-            return loop.execute { bound.value.digitsShown(id, digits, event) }
-        case .codeTried(let id): return handleSoon(.codeTried(id.value))
-        case .codeChecked(let id, let isRight): return handleSoon(.codeChecked(id.value, isRight: isRight))
-        default: break
-        }
-        handlers.onEvent(.door(event))
-    }
-
-    private func digitsShown(_ id: ConnectionID, _ digits: PairingCode, _ event: HostEvent) {
-        let isHere = session.digitsShown(id.value, digits, now: .now)
-        pump()
-        if isHere { handlers.onEvent(.door(event)) }
-    }
-
-    /// About newcomers who ask, here or at another member's door.
-    private func report(_ question: MeshQuestion) {
-        switch question {
-        case .asked(let number, let visitor) where asksPerson:
-            handlers.onEvent(.door(.comparisonAsked(ConnectionID(number), from: visitor)))
-        case .digits(let number, let digits, let visitor):
-            handlers.onEvent(.door(.digitsShown(ConnectionID(number), digits: digits, from: visitor)))
-        case .withdrawn(let number) where asksPerson: handlers.onEvent(.door(.askWithdrawn(ConnectionID(number))))
-        case .taken(let number, let name) where asksPerson:
-            handlers.onEvent(.door(.askTaken(ConnectionID(number), by: name)))
-        case .decided(let number, let accept): tellDoorSoon(.decision(ConnectionID(number), accept: accept))
-        case .asked, .withdrawn, .taken: break
-        }
-    }
-
-    /// Not from within the door's session, which is being polled.
-    private func handleSoon(_ input: MeshSession.Input) {
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        loop.execute { if !bound.value.isShuttingDown { bound.value.handle(input) } }
-    }
-
-    /// Not from within the room's session, which is being polled, or perhaps the door's.
-    private func tellDoorSoon(_ input: HostSession.Input) {
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        loop.execute { bound.value.door.handle(input) }
-    }
-
-    /// Vouches for those whom the door has let in.
-    private func admitVisitors() {
-        guard !isShuttingDown else { return }
-        for guest in door.guests {
-            guard case .device(let device) = guest.identity, !session.belongs(device),
-                let key = visitors.values.first(where: { $0.device == device })?.publicKey
-            else { continue }
-            do throws(MeshRefusal) {
-                try session.admit(publicKey: key, name: guest.name ?? PeerText.unnamed, now: .now)
-            } catch {
-                handlers.onEvent(.notAdmitted(device, error))
-                // Whoever doesn't belong to the room is sent away from the door.
-                door.handle(.remembered(members))
-            }
-        }
-        pump()
-    }
-
-    /// Vouches for a device that is known already, before the door asks it for anything.
-    private func admitAcquaintance(_ peer: ControlListener.Peer) {
-        guard let name = acquaintances[peer.device], !session.members.isEmpty, !session.belongs(peer.device),
-            !session.wasPutOut(peer.device), !session.isFull, !isShuttingDown
-        else { return }
-        do throws(MeshRefusal) {
-            try session.admit(publicKey: peer.publicKey, name: name, now: .now)
-        } catch {
-            // The door asks as it asks everybody.
-            return
-        }
-        pump()
-    }
+    // MARK: Members
 
     /// Tells the door and those who share who belongs to the room.
     private func passOnMembers() {
@@ -313,43 +198,28 @@ final class MeshDriver {
             members = now
             memberAddresses.keep { now[$0] != nil }
             forgetRelayAnswers()
-            door.handle(.remembered(now))
+            door.driver.handle(.remembered(now))
             ownShare?.driver.handle(.remembered(now))
             for source in relays.values { source.driver.handle(.remembered(now)) }
         }
-        let reason: String? =
-            if session.members.isEmpty {
-                "This member isn't in a room yet"
-            } else if session.isFull {
-                "The room “\(PeerText.name(roomName))” is full: \(MeshLimits.members) members are here"
-            } else {
-                nil
-            }
-        if asksElsewhere != session.asksElsewhere {
-            asksElsewhere = session.asksElsewhere
-            door.handle(.asksElsewhere(asksElsewhere))
-        }
-        if isClosed != .some(reason) {
-            isClosed = .some(reason)
-            door.handle(.closedToNew(reason: reason))
-        }
+        door.follow(session)
     }
 
     // MARK: Connections
 
     private var connections: ControlListener.Events {
         ControlListener.Events(
-            admits: { [unowned self] in self.door.admits($0, from: $1) },
+            admits: { [unowned self] in self.door.driver.admits($0, from: $1) },
             isKnownAddress: { [unowned self] address in
-                self.door.isKnownAddress(address)
+                self.door.driver.isKnownAddress(address)
                     || self.links.values.contains { $0.remote.flatMap(IPAddress.init) == address }
             },
-            onBytes: { [unowned self] in self.door.handle(.connectionBytes($0, $1)) },
+            onBytes: { [unowned self] in self.door.driver.handle(.connectionBytes($0, $1)) },
             onSecured: { [unowned self] in self.secured($0, $1) },
             onMessage: { [unowned self] id, bytes in
                 let link = MeshLinkID(id.value)
                 if self.links[link] == nil {
-                    self.door.handle(.connectionMessage(id, bytes))
+                    self.door.driver.handle(.connectionMessage(id, bytes))
                 } else {
                     self.received(bytes, on: link)
                 }
@@ -357,31 +227,25 @@ final class MeshDriver {
             onViolation: { [unowned self] id, reason in
                 let link = MeshLinkID(id.value)
                 guard self.links[link] != nil else {
-                    return self.door.handle(.connectionViolated(id, reason: reason))
+                    return self.door.driver.handle(.connectionViolated(id, reason: reason))
                 }
                 self.listener?.close(id)
                 self.linkEnded(link)
             },
             onEnd: { [unowned self] id, failure in
-                self.visitors[id] = nil
                 let link = MeshLinkID(id.value)
                 guard self.links[link] == nil else { return self.linkEnded(link) }
-                self.door.handle(.connectionClosed(id, tlsFailure: failure))
+                self.door.closed(id, tlsFailure: failure)
             },
-            onExhausted: { [unowned self] in self.handlers.onEvent(.door(.acceptingPaused(reason: $0))) },
-            onListeningFailed: { [unowned self] in self.handlers.onEvent(.door(.listeningFailed(reason: $0))) },
-            onListeningAgain: { [unowned self] in self.handlers.onEvent(.door(.listeningAgain)) })
+            onExhausted: { [unowned self] in self.emit(.door(.acceptingPaused(reason: $0))) },
+            onListeningFailed: { [unowned self] in self.emit(.door(.listeningFailed(reason: $0))) },
+            onListeningAgain: { [unowned self] in self.emit(.door(.listeningAgain)) })
     }
 
     private func secured(_ id: ConnectionID, _ peer: ControlListener.Peer) {
-        guard peer.speaksRoom else {
-            visitors = visitors.filter { listener?.remoteAddress(of: $0.key) != nil }
-            visitors[id] = peer
-            admitAcquaintance(peer)
-            return door.handle(.connectionSecured(id, peer.device))
-        }
+        guard peer.speaksRoom else { return door.secured(id, peer) }
         // It isn't a viewer's connection: the door doesn't count it any more.
-        door.handle(.connectionClosed(id))
+        door.driver.handle(.connectionClosed(id))
         let isKnown = session.belongs(peer.device) || peer.device == entrance?.device
         guard isKnown || session.unknownLinks < Self.mostUnknownLinks else {
             listener?.close(id)
@@ -473,7 +337,7 @@ final class MeshDriver {
         self.entrance = entrance
         guard entrance.failures < Self.entranceTries else {
             self.entrance = nil
-            return handlers.onEvent(.notEntered)
+            return emit(.notEntered)
         }
         let bound = NIOLoopBound(self, eventLoop: loop)
         loop.scheduleTask(in: Self.entrancePause) {
@@ -541,9 +405,9 @@ final class MeshDriver {
                 let bound = NIOLoopBound(self, eventLoop: loop)
                 loop.execute { if !bound.value.isShuttingDown { bound.value.dial(device, endpoints) } }
             case .carried(let id, let carried): take(carried, from: id)
-            case .codeVerdict(let id, let pause): tellDoorSoon(.codeVerdict(ConnectionID(id), pause: pause))
-            case .question(let question): report(question)
-            case .event(.code(let state)): tellDoorSoon(.roomCode(state))
+            case .codeVerdict(let id, let pause): door.tellSoon(.codeVerdict(ConnectionID(id), pause: pause))
+            case .question(let question): door.report(question)
+            case .event(.code(let state)): door.tellSoon(.roomCode(state))
             case .event(let event): report(event)
             case .wait(let deadline):
                 passOnMembers()
@@ -556,26 +420,25 @@ final class MeshDriver {
     private func report(_ event: MeshEvent) {
         if case .entered(let room) = event {
             entrance = nil
-            roomName = room
-            // A stranger who comes to the door learns nobody's name. Later: the door may be the one that is being polled.
-            let bound = NIOLoopBound(self, eventLoop: loop)
-            loop.execute { bound.value.door.handle(.named(PeerText.name(room))) }
+            door.entered(room)
         }
-        handlers.onEvent(.mesh(event))
+        emit(.mesh(event))
         guard case .people(let people) = event else { return }
         for path in paths where people.contains(where: { $0.device == path.source && $0.isHere }) { path.appeared() }
         for person in people where !(person.isHere && person.isSharing) { endRelay(person.device) }
         updateRelayQuestions()
     }
 
-    func onRelay(_ event: MeshServer.Event) { handlers.onEvent(event) }
+    func emit(_ event: MeshServer.Event) { handlers.onEvent(event) }
 
     private func keep() {
         guard session.keepsakes != keepsakes, !isShuttingDown, var room = session.kept(now: .now) else { return }
         keepsakes = session.keepsakes
         room.addresses.merge(lastAddresses.filter { session.belongs($0.key) }) { new, _ in new }
-        handlers.onEvent(.keep(room))
+        emit(.keep(room))
     }
 }
 
-extension MeshDriver: LoopDriver {}
+extension MeshDriver: LoopDriver {
+    typealias Statistics = Void
+}

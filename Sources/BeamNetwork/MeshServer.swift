@@ -16,14 +16,14 @@ public final class MeshServer: Sendable {
         public var identity: LocalIdentity
         /// How newcomers are let in. They belong to the room from then on. Its code is the room's, if that has none
         /// yet; otherwise the room's code is taken.
-        public var door: HostSession.Configuration
+        public var door: Door.Configuration
         /// This member's name.
         public var name: String
         public var relaying: Relaying
 
         public init(
             bindAddress: String? = nil, controlPort: UInt16 = 52345, identity: LocalIdentity,
-            door: HostSession.Configuration, name: String, relaying: Relaying = .ask
+            door: Door.Configuration, name: String, relaying: Relaying = .ask
         ) {
             self.relaying = relaying
             self.bindAddress = bindAddress
@@ -100,7 +100,7 @@ public final class MeshServer: Sendable {
         self.network = network
         identity = options.identity
         name = options.name
-        handle = LoopHandle(on: network, statistics: HostStatistics()) { loop in
+        handle = LoopHandle(on: network, statistics: ()) { loop in
             MeshDriver(loop: loop, options: options, handlers: handlers)
         }
         do {
@@ -121,7 +121,7 @@ public final class MeshServer: Sendable {
 
     /// The person's answer to a question of the door: `HostEvent.comparisonAsked` or `.digitsShown`.
     public func decide(_ connection: ConnectionID, accept: Bool) {
-        handle.perform { $0.decide(connection, accept: accept) }
+        handle.perform { $0.door.decide(connection, accept: accept) }
     }
 
     /// Replaces the room's code for newcomers, at all members.
@@ -132,7 +132,7 @@ public final class MeshServer: Sendable {
 
     /// Sets who is let in without a code or a question as long as this is set, and under which names: devices whose keys
     /// this machine knows. They have to prove their keys like everybody.
-    public func setAcquaintances(_ devices: [DeviceKey: String]) { handle.perform { $0.acquaintances = devices } }
+    public func setAcquaintances(_ devices: [DeviceKey: String]) { handle.perform { $0.door.acquaintances = devices } }
 
     /// Puts a member out that came after this one, and perhaps also those whom it has let in. `onResult` gets nil, or why
     /// it wasn't; on the event loop.
@@ -181,11 +181,12 @@ extension HostServer {
     ///
     /// - Parameters:
     ///   - mediaPort: used if it is free; otherwise the system chooses another.
-    ///   - session: its trust and acceptance are replaced by the room's: all members watch, nobody else.
+    ///   - name: as members read it. All of them may watch, and nobody else.
     public convenience init(
-        in room: MeshServer, mediaPort: UInt16 = 52346, session: HostSession.Configuration, handlers: Handlers
+        in room: MeshServer, mediaPort: UInt16 = 52346, name: String?, broadcast: Broadcast.Configuration,
+        handlers: Handlers
     ) throws(NetworkError) {
-        let session = MeshDriver.restricted(session, to: room.identity)
+        let session = MeshDriver.serving(broadcast, by: room.identity, called: name)
         let handle = LoopHandle(on: room.network, statistics: HostStatistics()) { loop in
             HostDriver(loop: loop, session: session, handlers: handlers)
         }

@@ -40,6 +40,11 @@ protocol LoopDriver: SendableMetatype {
     func shutdown() -> EventLoopFuture<Void>
 }
 
+extension LoopDriver where Statistics == Void {
+    /// A driver without figures.
+    var statistics: Void { () }
+}
+
 /// Gives other threads access to a driver. Owns the event loop unless that is shared.
 ///
 /// Its methods may be called from any thread but the event loop's own.

@@ -23,7 +23,7 @@ private final class TestMember: Sendable {
         server = try MeshServer(
             MeshServer.Options(
                 bindAddress: bindAddress, controlPort: 0, identity: self.identity,
-                door: HostSession.Configuration(
+                door: Door.Configuration(
                     acceptance: .all, deviceName: name,
                     trust: HostTrust(own: self.identity.deviceKey, code: .none, remembersNewViewers: false)),
                 name: name),
@@ -76,9 +76,7 @@ private final class TestMember: Sendable {
     func share() throws -> (server: HostServer, requests: Log<Int>) {
         let requests = Log<Int>()
         let server = try HostServer(
-            in: self.server, mediaPort: 0,
-            session: HostSession.Configuration(
-                acceptance: .none, deviceName: name, trust: HostTrust(own: key, code: .none)),
+            in: self.server, mediaPort: 0, name: name, broadcast: Broadcast.Configuration(),
             handlers: HostServer.Handlers(
                 onEvent: { _ in }, requestKeyframe: { requests.append($0) }, onDemand: { _, _ in }))
         server.setBroadcast(true)

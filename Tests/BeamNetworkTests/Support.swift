@@ -41,7 +41,7 @@ final class TestHost: Sendable {
 
     init(
         port: UInt16 = 0, mediaPort: UInt16 = 0, bind: String? = "127.0.0.1",
-        acceptance: HostSession.Acceptance = .all, identity: LocalIdentity? = nil,
+        acceptance: Door.Acceptance = .all, identity: LocalIdentity? = nil,
         remembered: [DeviceKey: String] = [:], code: PairingCode? = nil,
         allowsUnencrypted: Bool = true
     ) throws {
@@ -54,11 +54,12 @@ final class TestHost: Sendable {
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort,
                 identity: identity,
                 session: HostSession.Configuration(
-                    acceptance: acceptance, deviceName: "host",
-                    trust: HostTrust(
-                        own: identity.deviceKey, remembered: remembered,
-                        code: code.map { HostCode(given: $0, isRenewed: true) } ?? .none),
-                    allowsUnencrypted: allowsUnencrypted)),
+                    door: Door.Configuration(
+                        acceptance: acceptance, deviceName: "host",
+                        trust: HostTrust(
+                            own: identity.deviceKey, remembered: remembered,
+                            code: code.map { HostCode(given: $0, isRenewed: true) } ?? .none),
+                        allowsUnencrypted: allowsUnencrypted))),
             handlers: HostServer.Handlers(
                 onEvent: { events.append($0) },
                 requestKeyframe: { _ in

@@ -105,6 +105,23 @@ struct ImportTests {
         }
     }
 
+    /// Nobody but a broadcast writes to its senders.
+    @Test func onlyABroadcastTouchesItsSenders() throws {
+        let found = try texts(of: "BeamProtocol").filter { $0.text.contains("senders.all") }.map(\.file)
+        #expect(found.contains("Broadcast+Frames.swift"))
+        #expect(found.allSatisfy { $0.hasPrefix("Broadcast") }, "\(found)")
+    }
+
+    /// A door knows nothing of media, and a broadcast nothing of pairing.
+    @Test func doorAndBroadcastDoNotKnowEachOther() throws {
+        for (file, text) in try texts(of: "BeamProtocol") where file.hasPrefix("Door") || file.hasPrefix("Broadcast") {
+            let others =
+                file.hasPrefix("Door") ? /\b(Broadcast|Senders?|HostStream)\b\(?/ : /\b(Door|Member|TrustBook)\b/
+            let code = text.split(separator: "\n").filter { !$0.contains("//") }.joined(separator: "\n")
+            #expect(!code.contains(others), "\(file)")
+        }
+    }
+
     /// A session gets the time as an argument, and never makes one up.
     @Test func sessionsPassOnTheTimeThatTheyGet() throws {
         for (file, text) in try texts(of: "BeamProtocol") {

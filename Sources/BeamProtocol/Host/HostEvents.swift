@@ -52,13 +52,13 @@ public struct Visitor: Sendable, Hashable, CustomStringConvertible {
 
 /// What happened in the session, for the person and the rest of the host.
 public enum HostEvent: Sendable, Equatable {
-    /// A version 1 viewer asks to be admitted (`Acceptance.ask`) and shows this code. Answer with `Input.decision`. One
+    /// A version 1 viewer asks to be admitted (`Acceptance.ask`) and shows this code. Answer with `Door.Input.decision`. One
     /// question covers all its attempts with that code.
     case viewerAsks(ConnectionID, code: PairingCode, from: Visitor)
-    /// A version 2 viewer asks to compare digits. Answer with `Input.decision` whether the person agrees. There are no
+    /// A version 2 viewer asks to compare digits. Answer with `Door.Input.decision` whether the person agrees. There are no
     /// digits before that.
     case comparisonAsked(ConnectionID, from: Visitor)
-    /// Both screens show these digits now. Answer with `Input.decision` whether they are the same.
+    /// Both screens show these digits now. Answer with `Door.Input.decision` whether they are the same.
     case digitsShown(ConnectionID, digits: PairingCode, from: Visitor)
     /// A comparison that the person had agreed to failed; `failures` have within a day. Somebody may be trying for
     /// digits that agree by chance.
@@ -73,7 +73,7 @@ public enum HostEvent: Sendable, Equatable {
     case codeChanged(CodeChange)
     /// A viewer has typed the code and is paired. `isStillValid`: the code lets in others, too.
     case codeServed(to: Visitor, isStillValid: Bool)
-    /// In a room: a newcomer's proof of the code has come. `Input.codeVerdict` says whether it may be checked.
+    /// In a room: a newcomer's proof of the code has come. `Door.Input.codeVerdict` says whether it may be checked.
     case codeTried(ConnectionID)
     /// In a room: what came of it; nil: it wasn't checked.
     case codeChecked(ConnectionID, isRight: Bool?)
@@ -166,19 +166,19 @@ public struct ViewerFigures: Sendable, Equatable {
     public var address: IPAddress
     public var isEncrypted: Bool
     /// The viewer gets the reduced layer.
-    public var isReduced: Bool
+    public var isReduced = false
     /// The viewer gets the stream.
-    public var isWatching: Bool
+    public var isWatching = false
     /// When it was admitted.
     public var since: MediaTime
     /// Totals: frames begun, keyframes among them, frames left out for being late, datagrams and bytes sent, and
     /// datagrams sent again.
-    public var frames: UInt64
-    public var keyframes: UInt64
-    public var skipped: UInt64
-    public var datagrams: UInt64
-    public var bytes: UInt64
-    public var retransmissions: UInt64
+    public var frames: UInt64 = 0
+    public var keyframes: UInt64 = 0
+    public var skipped: UInt64 = 0
+    public var datagrams: UInt64 = 0
+    public var bytes: UInt64 = 0
+    public var retransmissions: UInt64 = 0
     /// The share of its datagrams lost before recovery, over about a second; nil for version 1, which doesn't report.
     public var loss: Double?
     /// Smoothed; nil before the first report.
@@ -186,22 +186,12 @@ public struct ViewerFigures: Sendable, Equatable {
     /// The bandwidth estimate in bits a second; nil if it isn't less than the options' rate.
     public var pathRate: Int?
 
-    init(_ member: Member, _ sender: Sender, layer: Int) {
+    /// Without its stream's.
+    init(_ member: Member) {
         session = member.session.description
         name = member.peer.name
         address = member.address
         isEncrypted = member.peer.isSecure
-        isReduced = layer == SimulcastLayer.reduced
-        isWatching = sender.destination.isSet
         since = member.admitted
-        frames = sender.totals.frames
-        keyframes = sender.totals.keyframes
-        skipped = sender.totals.skipped
-        datagrams = sender.totals.datagrams
-        bytes = sender.totals.bytes
-        retransmissions = sender.totals.retransmissions
-        loss = sender.delivery?.path.loss
-        roundTrip = sender.delivery?.path.roundTrip
-        pathRate = sender.delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }
     }
 }

@@ -2,90 +2,29 @@ import BeamMedia
 
 /// A host's protocol without I/O: inputs from viewers and the encoder go in, outputs to send come out.
 ///
-/// It joins three parts that don't know one another: a lobby lets viewers in, a `Broadcast` sends them the stream, and a
+/// It joins three parts that don't know one another: a `Door` lets viewers in, a `Broadcast` sends them the stream, and a
 /// room has what is written.
 ///
 /// Call a `handle…` method for each event, then `pollOutput` until it returns `.wait`.
 public struct HostSession: Sendable {
     public struct Configuration: Sendable {
-        public static let defaultViewers = 64
-        /// An upper bound above what one network thread serves: `Scripts/bench crowd` measures 200 viewers.
-        public static let mostViewersPossible = 1000
-
-        /// What to do with an unknown viewer that has no valid code.
-        public var acceptance: Acceptance
-        /// The host's name, as shown to viewers. (In version 1 it is added to the reply as `deviceName`, which other
-        /// implementations ignore.)
-        public var deviceName: String?
-        public var trust: HostTrust
-        /// Admit version 1 viewers, too. Their stream isn't encrypted: everybody on the network can read it.
-        public var allowsUnencrypted: Bool
-        /// The highest pacing rate, and how much may wait to be sent.
-        public var pacing: Pacing
-        /// The encoder's highest rate in bits a second.
-        public var bitRate: Int
-        /// The full layer is 4:4:4. Viewers that can't decode that get the reduced layer.
-        public var usesFullChroma: Bool
-        /// The most viewers at a time.
-        public var mostViewers: Int
+        public var door: Door.Configuration
+        public var broadcast: Broadcast.Configuration
         /// Captions, notes, alerts and messages; nil: none.
         public var room: LogOptions?
-        /// There may be sound (`handleSound`).
-        public var hasSound = false
 
         public init(
-            acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
-            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false,
-            mostViewers: Int = defaultViewers, room: LogOptions? = nil
+            door: Door.Configuration, broadcast: Broadcast.Configuration = Broadcast.Configuration(),
+            room: LogOptions? = nil
         ) {
-            self.acceptance = acceptance
-            self.deviceName = deviceName
-            self.trust = trust
-            self.allowsUnencrypted = allowsUnencrypted
-            self.pacing = pacing
-            self.bitRate = bitRate
-            self.usesFullChroma = usesFullChroma
-            self.mostViewers = mostViewers
+            self.door = door
+            self.broadcast = broadcast
             self.room = room
         }
     }
 
-    public enum Acceptance: String, Sendable, CaseIterable { case ask, all, none }
-
+    /// What isn't the door's.
     public enum Input: Sendable {
-        /// A TCP connection was accepted.
-        case connectionOpened(ConnectionID, from: IPAddress)
-        /// Bytes of a version 1 connection, in chunks of any size.
-        case connectionBytes(ConnectionID, [UInt8])
-        /// A version 2 connection: TLS is established, and the peer has proved that it holds this key.
-        case connectionSecured(ConnectionID, DeviceKey)
-        /// A message of a version 2 connection, without its length field.
-        case connectionMessage(ConnectionID, [UInt8])
-        /// The peer has sent what isn't of the protocol; nothing more is read from it. `reason` is a part of a
-        /// sentence.
-        case connectionViolated(ConnectionID, reason: String)
-        /// The connection was closed by either side. `tlsFailure`: why TLS failed, if it did; a part of a sentence.
-        case connectionClosed(ConnectionID, tlsFailure: String? = nil)
-        /// The person's answer to `.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
-        case decision(ConnectionID, accept: Bool)
-        /// The paired devices and their names as stored now. A device that is missing was removed.
-        case remembered([DeviceKey: String])
-        /// The list of paired devices has changed, and can't be read.
-        case rememberedUnreadable
-        /// In a room: its code, and what is counted there of wrong tries.
-        case roomCode(MeshCodeState)
-        /// In a room, about `HostEvent.codeTried`: the proof may be checked; `pause`: it may not for so long.
-        case codeVerdict(ConnectionID, pause: Duration?)
-        /// Evict this viewer for now: it may come again a minute later.
-        case sendAway(Guest.Identity)
-        /// Evict this device, and refuse it until the host ends.
-        case block(DeviceKey)
-        /// The same for version 1 viewers of an address.
-        case blockAddress(IPAddress)
-        /// Replace the code by this one.
-        case code(PairingCode)
-        /// Replace the code by a random one, if there is one.
-        case renewCode
         /// The media socket is bound to this port, at first or anew.
         case mediaPort(UInt16)
         /// Whether the screen is being shared; no at first. No frame is sent until it is.
@@ -100,14 +39,6 @@ public struct HostSession: Sendable {
         case fullLayerKept(Bool)
         /// What this machine writes to the room.
         case room(LogInput)
-        /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
-        case closedToNew(reason: String?)
-        /// Whether somebody at another machine can be asked about newcomers; counts if `acceptance` is none. No at first.
-        case asksElsewhere(Bool)
-        /// Viewers of version 2 that come from now on are told this name. Nobody may be pairing.
-        case named(String)
-        /// What viewers are told at the end, without a full stop.
-        case farewell(String)
         /// How far this machine is behind, some times a second while it sends.
         case machineLoad(MachineLoad)
         /// The system refused to send to this address (port unreachable, no route).
@@ -135,7 +66,7 @@ public struct HostSession: Sendable {
     }
 
     let configuration: Configuration
-    private(set) var lobby: Lobby
+    private(set) var door: Door
     private(set) var broadcast: Broadcast
     /// Captions, notes, alerts and messages; nil without `Configuration.room`.
     private(set) var room: LogExchange?
@@ -147,57 +78,44 @@ public struct HostSession: Sendable {
     /// `random` makes keys, nonces and session IDs: has to be the system's generator, except in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
-        broadcast = Broadcast(
-            configuration: Broadcast.Configuration(
-                pacing: configuration.pacing, bitRate: configuration.bitRate,
-                usesFullChroma: configuration.usesFullChroma, hasSound: configuration.hasSound),
-            random: random)
-        lobby = Lobby(configuration: configuration, mediaKey: broadcast.stream.keys.current, random: broadcast.random)
+        broadcast = Broadcast(configuration: configuration.broadcast, random: random)
+        var door = configuration.door
+        if configuration.room != nil { door.offers.insert(.words) }
+        if configuration.broadcast.hasSound { door.offers.insert(.sound) }
+        self.door = Door(
+            configuration: door, mediaKey: broadcast.mediaKey, random: broadcast.random)
         room = configuration.room.map {
             LogExchange(
                 LogExchange.Configuration(
-                    role: .keeper, own: configuration.trust.own, name: $0.name, signing: $0.signing,
+                    role: .keeper, own: configuration.door.trust.own, name: $0.name, signing: $0.signing,
                     takesNotes: $0.takesNotes),
                 random: broadcast.random)
         }
     }
 
-    /// Handles an event. Events about connections and questions that no longer exist are ignored.
-    public mutating func handle(_ input: Input, now: MediaTime) {
+    /// Handles an event of a connection, or a decision about guests.
+    public mutating func handle(_ input: Door.Input, now: MediaTime) {
         guard !isEnded else { return }
         // What the broadcast has decided before goes first.
         passOnBroadcast(now: now)
-        lobby.begin(now: now)
+        door.handle(input, now: now)
+        settle(now: now)
+        guard case .connectionClosed = input else { return }
+        broadcast.checkMediaKey(now: now)
+        settle(now: now)
+    }
+
+    public mutating func handle(_ input: Input, now: MediaTime) {
+        guard !isEnded else { return }
+        passOnBroadcast(now: now)
+        door.begin(now: now)
         switch input {
-        case .connectionOpened(let id, let address): lobby.connectionOpened(id, from: address, now: now)
-        case .connectionBytes(let id, let bytes): lobby.connectionBytes(id, bytes, now: now)
-        case .connectionSecured(let id, let device): lobby.connectionSecured(id, device: device, now: now)
-        case .connectionMessage(let id, let bytes): lobby.connectionMessage(id, bytes, now: now)
-        case .connectionViolated(let id, let reason): lobby.violated(id, reason: reason, now: now)
-        case .connectionClosed(let id, let tlsFailure):
-            lobby.connectionEnded(id, tlsFailure: tlsFailure, now: now)
-            settle(now: now)
-            broadcast.checkMediaKey(now: now)
-        case .remembered(let devices): lobby.rememberedChanged(devices, now: now)
-        case .rememberedUnreadable: lobby.book.becomeStale()
-        case .sendAway(let viewer): lobby.sendAway(viewer, now: now)
-        case .block(let device): lobby.block(device, now: now)
-        case .blockAddress(let address): lobby.block(address, now: now)
-        case .code(let next): lobby.giveCode(next, now: now)
-        case .renewCode: lobby.renewCode(.asked, now: now)
-        case .roomCode(let state): lobby.roomCode(state, now: now)
-        case .codeVerdict(let id, let pause): lobby.codeVerdict(id, pause: pause, now: now)
-        case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
-        case .mediaPort(let port): lobby.mediaPortChanged(port)
+        case .mediaPort(let port): door.mediaPortChanged(port)
         case .broadcast(let isOn): turn(on: isOn, now: now)
-        case .sourceVisibility(let visibility): lobby.sourceVisibilityChanged(visibility)
+        case .sourceVisibility(let visibility): door.sourceVisibilityChanged(visibility)
         case .pictureSize(let size): broadcast.pictureSizeChanged(size, now: now)
         case .fullLayerKept(let isKept): broadcast.fullLayerKeptChanged(isKept, now: now)
         case .room(let input): room?.handle(input, now: now)
-        case .closedToNew(let reason): lobby.closedToNew = reason
-        case .asksElsewhere(let asks): lobby.asksElsewhere = asks
-        case .named(let name): lobby.shownName = name
-        case .farewell(let reason): lobby.farewell = reason
         case .machineLoad(let load): broadcast.loadMeasured(load, now: now)
         case .sendFailed(let address): broadcast.sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)
@@ -231,12 +149,10 @@ public struct HostSession: Sendable {
                 if let output = carryOut(decided, now: now) { return output }
                 continue
             }
-            lobby.begin(now: now)
             if let eviction = pendingEvictions.popLast() {
-                lobby.evict(eviction.id, reason: eviction.reason, now: now)
+                door.evict(eviction.id, reason: eviction.reason, now: now)
                 settle(now: now)
-            } else if let purpose = lobby.deadlines.popDue(now) {
-                lobby.deadlineReached(purpose, now: now)
+            } else if door.performDue(now: now) {
                 settle(now: now)
             } else if let deadline = room?.deadline, deadline <= now {
                 settle(now: now)
@@ -257,19 +173,19 @@ public struct HostSession: Sendable {
         case .soundDemand(let demand): return .soundDemand(demand)
         case .event(let event): return .event(event)
         case .wait(let until, let reason): return wait(until: until, for: reason)
-        case .mediaKeyMade(let key): lobby.announce(key)
-        case .mediaKeyUsed: lobby.mediaKeyUsed()
-        case .fullSize(let id, let size): lobby.tellFullSize(size, to: id)
-        case .overloaded(let isOverloaded): lobby.isOverloaded = isOverloaded
+        case .mediaKeyMade(let key): door.announce(key)
+        case .mediaKeyUsed: door.mediaKeyUsed()
+        case .fullSize(let id, let size): door.tellFullSize(size, to: id)
+        case .overloaded(let isOverloaded): door.isOverloaded = isOverloaded
         case .evict(let id, let reason): evict(id, reason: reason)
         }
-        passOnLobby(now: now)
+        passOnDoor(now: now)
         return nil
     }
 
-    /// The lobby's and the room's deadlines may come before the broadcast's.
+    /// The door's and the room's deadlines may come before the broadcast's.
     private mutating func wait(until: MediaTime, for reason: HostWaitReason?) -> Output {
-        let control = min(lobby.deadlines.next, room?.deadline ?? .distantFuture)
+        let control = min(door.deadline, room?.deadline ?? .distantFuture)
         return control <= until && control < .distantFuture
             ? .wait(until: control, for: .control) : .wait(until: until, for: reason)
     }
@@ -280,23 +196,23 @@ public struct HostSession: Sendable {
         }
     }
 
-    /// Passes on what the broadcast, the lobby and the room have decided.
+    /// Passes on what the broadcast, the door and the room have decided.
     private mutating func settle(now: MediaTime) {
         passOnBroadcast(now: now)
-        passOnLobby(now: now)
+        passOnDoor(now: now)
         room?.settle(now: now)
         while let output = room?.pollOutput() {
             switch output {
-            case .send(let id, let message): lobby.send(.room(message), to: ViewerID(value: id.value))
+            case .send(let id, let message): door.send(.room(message), to: ViewerID(value: id.value))
             case .event(let event): outputs.append(.event(.room(event)))
             case .violation(let id, let reason): evict(ViewerID(value: id.value), reason: reason)
             }
         }
-        passOnLobby(now: now)
+        passOnDoor(now: now)
     }
 
-    private mutating func passOnLobby(now: MediaTime) {
-        while let output = lobby.outputs.popFirst() {
+    private mutating func passOnDoor(now: MediaTime) {
+        while let output = door.popOutput() {
             switch output {
             case .send(let id, let bytes): outputs.append(.send(id, bytes))
             case .close(let id): outputs.append(.close(id))
@@ -306,14 +222,14 @@ public struct HostSession: Sendable {
                 room?.left(LogMemberID(id), now: now)
                 broadcast.remove(id, now: now)
             case .disconnected(let id): room?.disconnected(LogMemberID(id))
-            case .quiet(let id): lobby.quiet(id, heardElsewhere: broadcast.lastHeard(id), now: now)
+            case .quiet(let id): door.quiet(id, heardElsewhere: broadcast.lastHeard(id), now: now)
             case .message(let id, let message): take(message, from: id, now: now)
             }
             passOnBroadcast(now: now)
         }
     }
 
-    private mutating func take(_ message: Lobby.Message, from id: ViewerID, now: MediaTime) {
+    private mutating func take(_ message: Door.Message, from id: ViewerID, now: MediaTime) {
         switch message {
         case .mediaSource(let port): broadcast.mediaSourceAnnounced(id, port: port, now: now)
         case .mediaKeyReady(let number): broadcast.mediaKeyConfirmed(number, by: id, now: now)
@@ -325,14 +241,12 @@ public struct HostSession: Sendable {
 
     private mutating func admitted(_ guest: AdmittedGuest, isResumed: Bool, now: MediaTime) {
         broadcast.admit(guest, isResumed: isResumed, now: now)
-        guard room != nil, let device = guest.device, let index = lobby.index(of: guest.id) else { return }
-        let member = lobby.members[index]
-        let name = lobby.book.name(of: device) ?? PeerText.name(member.peer.name ?? PeerText.unnamed)
-        if member.features.contains(.words) {
-            room?.joined(LogMemberID(guest.id), device: device, name: name, now: now)
+        guard room != nil, let device = guest.device else { return }
+        if guest.features.contains(.words) {
+            room?.joined(LogMemberID(guest.id), device: device, name: guest.name, now: now)
             room?.connected(LogMemberID(guest.id), now: now)
-        } else if member.features.contains(.firstWords) {
-            outputs.append(.event(.room(.otherVersion(of: name))))
+        } else if guest.features.contains(.firstWords) {
+            outputs.append(.event(.room(.otherVersion(of: guest.name))))
         }
     }
 
@@ -342,9 +256,9 @@ public struct HostSession: Sendable {
     }
 
     private mutating func turn(on isOn: Bool, now: MediaTime) {
-        guard isOn != broadcast.stream.isOn else { return }
+        guard isOn != broadcast.isOn else { return }
         room?.shareChanged(isOn, now: now)
-        lobby.broadcastChanged(isOn)
+        door.broadcastChanged(isOn)
         broadcast.turn(on: isOn, now: now)
     }
 
@@ -352,7 +266,7 @@ public struct HostSession: Sendable {
         room?.handle(.alert(.leaving), now: now)
         room?.sendLast(now: now)
         settle(now: now)
-        lobby.shutdown()
+        door.shutdown()
         settle(now: now)
         broadcast.end()
         pendingEvictions.removeAll()
@@ -362,13 +276,18 @@ public struct HostSession: Sendable {
     // MARK: Who is here
 
     /// A known device was admitted from this address, so its connections go before unknown ones.
-    public func isKnownAddress(_ address: IPAddress) -> Bool { lobby.isKnownAddress(address) }
+    public func isKnownAddress(_ address: IPAddress) -> Bool { door.isKnownAddress(address) }
 
     /// The admitted viewers, in the order of admission.
-    public var guests: [Guest] { lobby.guests }
+    public var guests: [Guest] { door.guests }
 
     public var statistics: HostStatistics { broadcast.statistics }
 
     /// One for each viewer, in the order of admission.
-    public var viewerStatistics: [ViewerFigures] { lobby.members.compactMap { broadcast.figures(of: $0) } }
+    public var viewerStatistics: [ViewerFigures] {
+        door.members.compactMap { member in
+            var figures = ViewerFigures(member)
+            return broadcast.complete(&figures, of: member.id) ? figures : nil
+        }
+    }
 }

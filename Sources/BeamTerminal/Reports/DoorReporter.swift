@@ -7,7 +7,7 @@ import Synchronization
 public final class DoorReporter: Sendable {
     /// How those who aren't known are let in.
     public struct Invitation: Sendable {
-        public var acceptance: HostSession.Acceptance
+        public var acceptance: Door.Acceptance
         public var isTrustedOnly: Bool
         /// The code is shown on this terminal.
         public var showsCode: Bool
@@ -19,7 +19,7 @@ public final class DoorReporter: Sendable {
         public var allowsUnencrypted: Bool
 
         public init(
-            acceptance: HostSession.Acceptance, isTrustedOnly: Bool, showsCode: Bool, hasCode: Bool,
+            acceptance: Door.Acceptance, isTrustedOnly: Bool, showsCode: Bool, hasCode: Bool,
             service: HostCode.Service, codeFile: String?, allowsUnencrypted: Bool
         ) {
             (self.acceptance, self.isTrustedOnly, self.showsCode) = (acceptance, isTrustedOnly, showsCode)

@@ -102,7 +102,7 @@ enum OptionText {
     static let maxSize = "a number of pixels from 16 to 8192"
 }
 
-extension HostSession.Acceptance: ExpressibleByArgument {}
+extension Door.Acceptance: ExpressibleByArgument {}
 extension MeshServer.Relaying: ExpressibleByArgument {}
 
 /// The jitter margin of the playout buffer: `auto`, or milliseconds.

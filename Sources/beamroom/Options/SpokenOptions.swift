@@ -15,7 +15,7 @@ struct SpokenOptions: ParsableArguments {
     var transcript: String?
 
     /// What else may want standard input, or a person beside it.
-    func check(json: Bool, accept: HostSession.Acceptance?) throws {
+    func check(json: Bool, accept: Door.Acceptance?) throws {
         guard captions == "-" else { return }
         if json {
             throw ValidationError(

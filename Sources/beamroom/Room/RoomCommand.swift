@@ -50,7 +50,7 @@ struct RoomCommand: ParsableCommand {
         help:
             "Newcomers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal and a window)"
     )
-    var accept: HostSession.Acceptance?
+    var accept: Door.Acceptance?
 
     @Flag(help: "Share your screen from the beginning.")
     var share = false
@@ -181,7 +181,7 @@ struct RoomCommand: ParsableCommand {
 
     // MARK: What the options mean
 
-    private var acceptance: HostSession.Acceptance {
+    private var acceptance: Door.Acceptance {
         accept ?? (spoken.canAsk || windowOptions != nil ? .ask : .none)
     }
 
@@ -207,7 +207,7 @@ struct RoomCommand: ParsableCommand {
         }
         let hostCode = makeCode()
         let name = ownName
-        let door = HostSession.Configuration(
+        let door = Door.Configuration(
             acceptance: acceptance, deviceName: name,
             trust: HostTrust(
                 own: identity.deviceKey, code: hostCode, takesNewViewers: true, remembersNewViewers: false)
@@ -236,8 +236,7 @@ struct RoomCommand: ParsableCommand {
                     server: HostServer.Options(
                         mediaPort: mediaPort, identity: identity,
                         session: HostSession.Configuration(
-                            acceptance: .none, deviceName: name,
-                            trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))))
+                            door: .known(to: identity.deviceKey, deviceName: name))))
                 options.isAnnounced = false
                 options.usesBluetooth = false
                 options.room = room

@@ -34,10 +34,10 @@ struct ShareCommand: ParsableCommand {
     var noBluetooth = false
     @Option(
         help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
-    var accept: HostSession.Acceptance?
+    var accept: Door.Acceptance?
 
     @Option(help: ArgumentHelp("Maximum number of viewers at a time.", valueName: "number"))
-    var maxViewers = HostSession.Configuration.defaultViewers
+    var maxViewers = Door.Configuration.defaultViewers
 
     @OptionGroup var code: CodeOptions
     @OptionGroup var doorCode: DoorCodeOptions
@@ -69,9 +69,9 @@ struct ShareCommand: ParsableCommand {
                 "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --code-once, --once and --allow-unencrypted out."
             )
         }
-        guard (1...HostSession.Configuration.mostViewersPossible).contains(maxViewers) else {
+        guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
             throw ValidationError(
-                "--max-viewers takes a number from 1 to \(HostSession.Configuration.mostViewersPossible).")
+                "--max-viewers takes a number from 1 to \(Door.Configuration.mostViewersPossible).")
         }
         try spoken.check(json: common.json, accept: accept)
         if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
@@ -131,7 +131,7 @@ struct ShareCommand: ParsableCommand {
         }
     }
 
-    private var acceptance: HostSession.Acceptance {
+    private var acceptance: Door.Acceptance {
         if let accept { return accept }
         return spoken.canAsk && !trustedOnly ? .ask : .none
     }
@@ -142,7 +142,7 @@ struct ShareCommand: ParsableCommand {
     private func invitation(_ console: Console, _ options: HostOptions) -> DoorReporter.Invitation {
         DoorReporter.Invitation(
             acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
-            hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.trust.code.service,
+            hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.door.trust.code.service,
             codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted)
     }
 
@@ -163,12 +163,13 @@ struct ShareCommand: ParsableCommand {
             server: HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
                 session: HostSession.Configuration(
-                    acceptance: acceptance, deviceName: name,
-                    trust: HostTrust(
-                        own: identity.deviceKey,
-                        remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
-                        code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
-                    allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers,
+                    door: Door.Configuration(
+                        acceptance: acceptance, deviceName: name,
+                        trust: HostTrust(
+                            own: identity.deviceKey,
+                            remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
+                            code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
+                        allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers),
                     room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
             recordPath: record, captionsPath: spoken.captions, transcriptPath: spoken.transcript,
             isAnnounced: !noDiscovery)

@@ -37,9 +37,11 @@ extension FuzzBodies {
     ) -> String? {
         var session = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: .none,
-                trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none),
-                pacing: Pacing(bitsPerSecond: Int.random(in: 1...50, using: &random) * 1_000_000)),
+                door: Door.Configuration(
+                    acceptance: .none,
+                    trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none)),
+                broadcast: Broadcast.Configuration(
+                    pacing: Pacing(bitsPerSecond: Int.random(in: 1...50, using: &random) * 1_000_000))),
             random: SeededGenerator(seed: 1))
         var now = MediaTime.at(1)
         var key: SealingKey?

@@ -102,15 +102,17 @@ enum FuzzBodies {
     }
 
     static func host(_ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]) -> String? {
-        let acceptance = HostSession.Acceptance.allCases.randomElement(using: &random) ?? .all
+        let acceptance = Door.Acceptance.allCases.randomElement(using: &random) ?? .all
         var session = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: acceptance,
-                trust: HostTrust(
-                    own: .host, remembered: random.chance(0.5) ? [.viewer: "viewer"] : [:],
-                    code: random.chance(0.5) ? .none : HostCode(given: PairingCode("482913")!, isRenewed: true),
-                    takesNewViewers: random.chance(0.8)),
-                allowsUnencrypted: true, pacing: Pacing(bitsPerSecond: 8_000_000, queueBytes: 50_000)),
+                door: Door.Configuration(
+                    acceptance: acceptance,
+                    trust: HostTrust(
+                        own: .host, remembered: random.chance(0.5) ? [.viewer: "viewer"] : [:],
+                        code: random.chance(0.5) ? .none : HostCode(given: PairingCode("482913")!, isRenewed: true),
+                        takesNewViewers: random.chance(0.8)),
+                    allowsUnencrypted: true),
+                broadcast: Broadcast.Configuration(pacing: Pacing(bitsPerSecond: 8_000_000, queueBytes: 50_000))),
             random: SeededGenerator(seed: 1))
         var now = MediaTime.zero
         var frame: UInt32 = 0

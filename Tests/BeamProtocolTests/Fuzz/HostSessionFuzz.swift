@@ -46,18 +46,20 @@ private struct HostFuzzRun {
     init(_ bytes: [UInt8]) {
         input = FuzzInput(bytes)
         let first = input.byte()
-        let acceptance = HostSession.Acceptance.allCases[Int(first) % 3]
+        let acceptance = Door.Acceptance.allCases[Int(first) % 3]
         room = first >= 192 ? LogFuzz(number: 0xB0, run: 3, isKeeper: false) : nil
         let rate = 200_000 << input.choice(10)
         session = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: acceptance,
-                trust: HostTrust(
-                    own: .host, remembered: [.viewer: "viewer", .made(1): "other"],
-                    code: Self.hostCode(&input), takesNewViewers: input.chance(200)),
-                allowsUnencrypted: true,
-                pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
-                bitRate: rate, usesFullChroma: input.chance(64),
+                door: Door.Configuration(
+                    acceptance: acceptance,
+                    trust: HostTrust(
+                        own: .host, remembered: [.viewer: "viewer", .made(1): "other"],
+                        code: Self.hostCode(&input), takesNewViewers: input.chance(200)),
+                    allowsUnencrypted: true),
+                broadcast: Broadcast.Configuration(
+                    pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
+                    bitRate: rate, usesFullChroma: input.chance(64)),
                 room: room.map { _ in LogOptions(signing: LogSigning.simulated(0xA0).signing, name: "host") }),
             random: SeededGenerator(seed: 1))
     }
@@ -122,7 +124,7 @@ private struct HostFuzzRun {
     }
 
     /// What the person at the host, or a room, decides.
-    private mutating func doorInput(_ id: ConnectionID) -> HostSession.Input {
+    private mutating func doorInput(_ id: ConnectionID) -> Door.Input {
         switch input.choice(10) {
         case 0: return .renewCode
         case 1: return .sendAway(input.chance(128) ? .device(.viewer) : .address(.v4(1)))
@@ -268,7 +270,7 @@ private struct HostFuzzRun {
     }
 
     private func context(_ id: ConnectionID) -> PairingContext? {
-        guard let nonce = nonces[id], case .version2(let dialog) = session.lobby.connections[id]?.dialog else {
+        guard let nonce = nonces[id], case .version2(let dialog) = session.door.connections[id]?.dialog else {
             return nil
         }
         return PairingContext(
@@ -335,13 +337,13 @@ private struct HostFuzzRun {
     private mutating func check() {
         newest = session.broadcast.stream.layers[0].newest?.value ?? newest
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
-        let most = HostLimits.unknownConnections + HostLimits.knownConnections + session.configuration.mostViewers
-        bound(session.lobby.connections.count <= most, "too many connections")
-        bound(session.lobby.members.count <= session.configuration.mostViewers, "too many viewers")
+        let most = HostLimits.unknownConnections + HostLimits.knownConnections + session.configuration.door.mostViewers
+        bound(session.door.connections.count <= most, "too many connections")
+        bound(session.door.members.count <= session.configuration.door.mostViewers, "too many viewers")
         bound(
-            session.lobby.members.count == session.broadcast.senders.count,
+            session.door.members.count == session.broadcast.senders.count,
             "a viewer without a sender, or the other way round")
-        let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: session.configuration.mostViewers) }
+        let fault = session.room.flatMap { LogFuzz.fault(in: $0, mostMembers: session.configuration.door.mostViewers) }
         bound(fault == nil, fault ?? "")
         bound(session.broadcast.layers.history.count <= 64, "too many devices are remembered")
         let statistics = session.statistics

@@ -19,7 +19,7 @@ struct AdmissionTests {
         let honest = host.join(100, from: address(9))
         #expect(honest != nil, "the known viewer is admitted")
         // An address that holds the most connections loses one.
-        #expect(host.closed.count == 17 && host.session.lobby.ledger.count == 63)
+        #expect(host.closed.count == 17 && host.session.door.ledger.count == 63)
     }
 
     @Test func theAddressWithMostConnectionsLosesItsOldest() {

@@ -54,7 +54,7 @@ struct EvictionTests {
     @Test func aForgottenViewerIsToldWhetherItCanBePaired() {
         let known: [DeviceKey: String] = [.viewer: "viewer"]
         for (acceptance, code, expected) in [
-            (HostSession.Acceptance.all, HostCode.none, SecureMessage.Refusal.sentAway), (.none, .none, .sentAway),
+            (Door.Acceptance.all, HostCode.none, SecureMessage.Refusal.sentAway), (.none, .none, .sentAway),
             (.ask, .none, .forgotten), (.none, .random(), .forgotten),
         ] {
             var host = HostBench(acceptance, trust: HostTrust(own: .host, remembered: known, code: code))

@@ -36,7 +36,7 @@ struct LayerAssignmentTests {
                 AdmittedGuest(
                     id: ViewerID(value: UInt64(number)), session: SessionID(random: &random), address: .v4(1),
                     device: .made(device ?? number), key: .made(1), isPaired: isPaired,
-                    decodesFullChroma: decodesFullChroma, bounds: bounds))
+                    features: decodesFullChroma ? [.fullChroma] : [], bounds: bounds))
             paths.append(
                 GuestPath(
                     isReachable: true, hasAnswered: true, rate: rate ?? 12_000_000, isBound: rate != nil,

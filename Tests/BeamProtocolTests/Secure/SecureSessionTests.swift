@@ -173,7 +173,7 @@ struct SecureSessionTests {
         host.say(1, .codeConfirm(try viewer.confirm(hostShare: share).confirmation))
         #expect(host.isClosed(1))
         #expect(!host.takeEvents().contains { if case .devicePaired = $0 { true } else { false } })
-        #expect(host.session.lobby.code.current?.description == "111111")
+        #expect(host.session.door.code.current?.description == "111111")
     }
 
     @Test func aHostThatPairsNoNewViewersSaysSo() {

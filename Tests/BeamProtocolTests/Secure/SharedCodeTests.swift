@@ -105,7 +105,7 @@ struct SharedCodeTests {
 
     /// The shown code, and one that is wrong.
     private static func codes(_ host: HostBench) throws -> (right: PairingCode, wrong: PairingCode) {
-        let right = try #require(host.session.lobby.code.current)
+        let right = try #require(host.session.door.code.current)
         return (right, right.description == "000000" ? PairingCode("000001")! : PairingCode("000000")!)
     }
 
@@ -128,7 +128,7 @@ struct SharedCodeTests {
         #expect(events.count { if case .devicePaired = $0 { true } else { false } } == 30)
         let served = events.compactMap { if case .codeServed(_, let isStillValid) = $0 { isStillValid } else { nil } }
         #expect(served == [Bool](repeating: true, count: 30))
-        #expect(host.session.lobby.code.current == code && host.session.lobby.codeGuard.wrongTries == 0)
+        #expect(host.session.door.code.current == code && host.session.door.codeGuard.wrongTries == 0)
     }
 
     @Test func theCodeIsReplacedByTimeByTheKeyAndByWrongTries() throws {
@@ -162,7 +162,7 @@ struct SharedCodeTests {
         #expect(change.reason == .wrongTries && change.code != code)
         host.advance(by: .seconds(1))
         try expect(code, 20, &host, .refused(.replacedCode))
-        #expect(host.session.lobby.codeGuard.wrongTries == 5, "a replaced code isn't a wrong one")
+        #expect(host.session.door.codeGuard.wrongTries == 5, "a replaced code isn't a wrong one")
         try expect(try #require(change.code), 21, &host, .letIn)
     }
 
@@ -172,7 +172,7 @@ struct SharedCodeTests {
         let code = try Self.codes(host).right
         host.handle(.renewCode)
         try expect(code, 1, &host, features: [], .refused(.wrongCode))
-        #expect(host.session.lobby.codeGuard.wrongTries == 1)
+        #expect(host.session.door.codeGuard.wrongTries == 1)
     }
 
     @Test func whoProvesACodeThatIsReplacedMeanwhileHearsThat() throws {
@@ -184,7 +184,7 @@ struct SharedCodeTests {
         host.handle(.renewCode)
         let messages = host.takeMessages(1)
         #expect(messages.contains { if case .refused(.replacedCode, _) = $0 { true } else { false } })
-        #expect(host.session.lobby.codeGuard.wrongTries == 0)
+        #expect(host.session.door.codeGuard.wrongTries == 0)
     }
 
     // MARK: Guessing
@@ -237,16 +237,16 @@ struct SharedCodeTests {
         _ = host.takeEvents()
         // A share for the present code proves the present one only, and is no wrong try against the one before.
         try expect(new, 1, &host, .letIn)
-        #expect(host.session.lobby.codeGuard.wrongTries == 0)
+        #expect(host.session.door.codeGuard.wrongTries == 0)
         // Without a proof nothing is counted or told, whichever code the share is for.
         var silent = Typist(2)
         let early = try silent.begin(&host, typing: new)
         #expect(early == nil)
         host.handle(.connectionClosed(ConnectionID(2)))
-        #expect(host.session.lobby.codeGuard.wrongTries == 0)
+        #expect(host.session.door.codeGuard.wrongTries == 0)
         // A guess is counted, though the one before was compared first.
         try expect(try Self.codes(host).wrong, 3, &host, .refused(.wrongCode))
-        #expect(host.session.lobby.codeGuard.wrongTries == 1)
+        #expect(host.session.door.codeGuard.wrongTries == 1)
         // The one before, as often as one likes: it tells nothing of the present one, and ends after a hundred times.
         var told = 0
         for id in 4...120 {

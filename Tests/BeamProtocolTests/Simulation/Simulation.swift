@@ -6,7 +6,7 @@ import BeamMedia
 /// Events happen in the order of their times, and in the same order for the same seed.
 struct Simulation {
     private enum Event {
-        case toHost(HostSession.Input)
+        case toHost(Door.Input)
         case connect(viewer: Int, ConnectionID, ViewerSession.Version)
         case bytesToHost(ConnectionID, [UInt8])
         case viewerCloses(ConnectionID)
@@ -87,15 +87,15 @@ struct Simulation {
     // MARK: What tests call
 
     mutating func startHost(
-        port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(),
+        port: UInt16 = 52346, acceptance: Door.Acceptance = .all, pacing: Pacing = Pacing(),
         trust: HostTrust = HostTrust(own: .host, code: .none), usesFullChroma: Bool = false,
         bitRate: Int = 20_000_000
     ) {
         generation += 1
-        var configuration = HostSession.Configuration(
-            acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing,
-            bitRate: bitRate, usesFullChroma: usesFullChroma)
-        configuration.hasSound = source.hasSound
+        let configuration = HostSession.Configuration(
+            door: Door.Configuration(acceptance: acceptance, trust: trust, allowsUnencrypted: true),
+            broadcast: Broadcast.Configuration(
+                pacing: pacing, bitRate: bitRate, usesFullChroma: usesFullChroma, hasSound: source.hasSound))
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
         hostPort = port
@@ -151,6 +151,11 @@ struct Simulation {
             configuration: .version1(code: "000000"), random: SeededGenerator(seed: 1))
         if let connection = viewers[index].connection { close(connection) }
         viewers[index].connection = nil
+    }
+
+    mutating func handleAtHost(_ input: Door.Input) {
+        host?.handle(input, now: now)
+        pumpHost()
     }
 
     mutating func handleAtHost(_ input: HostSession.Input) {

@@ -62,7 +62,7 @@ extension Simulation {
 
 extension Simulation {
     /// A host and a viewer.
-    static func pair(seed: UInt64 = 1, acceptance: HostSession.Acceptance = .all) -> Simulation {
+    static func pair(seed: UInt64 = 1, acceptance: Door.Acceptance = .all) -> Simulation {
         var simulation = Simulation(seed: seed)
         simulation.startHost(acceptance: acceptance)
         simulation.addViewer()
@@ -71,7 +71,7 @@ extension Simulation {
 
     /// A host and a viewer of version 2; they are paired unless `trust` says otherwise.
     static func securePair(
-        seed: UInt64 = 1, acceptance: HostSession.Acceptance = .none,
+        seed: UInt64 = 1, acceptance: Door.Acceptance = .none,
         trust: HostTrust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none),
         viewer: ViewerSession.Configuration = .secure(knows: true)
     ) -> Simulation {

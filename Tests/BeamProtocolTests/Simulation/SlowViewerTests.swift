@@ -218,7 +218,7 @@ struct SlowViewerTests {
         simulation.drive(for: .seconds(20))
         let shown = simulation.viewers[slow].frames.count { $0.time > begin }
         #expect(shown >= 4)
-        #expect(simulation.host?.senders.all.first?.delivery?.path.loss ?? 1 < 0.2)
+        #expect(simulation.host?.broadcast.senders.all.first?.delivery?.path.loss ?? 1 < 0.2)
     }
 
     @Test func aLayersUseIsMeasuredOverTheLastMinute() {

@@ -23,16 +23,22 @@ struct HostBench {
     static let handshake = #"{"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#
 
     init(
-        _ acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil,
+        _ acceptance: Door.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil,
         trust: HostTrust = HostTrust(own: .host, code: .none), allowsUnencrypted: Bool = true, seed: UInt64 = 1
     ) {
         session = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: acceptance, deviceName: name, trust: trust, allowsUnencrypted: allowsUnencrypted,
-                pacing: pacing),
+                door: Door.Configuration(
+                    acceptance: acceptance, deviceName: name, trust: trust, allowsUnencrypted: allowsUnencrypted),
+                broadcast: Broadcast.Configuration(pacing: pacing)),
             random: SeededGenerator(seed: seed))
         handle(.mediaPort(52346))
         handle(.broadcast(true))
+    }
+
+    mutating func handle(_ input: Door.Input) {
+        session.handle(input, now: now)
+        drain()
     }
 
     mutating func handle(_ input: HostSession.Input) {

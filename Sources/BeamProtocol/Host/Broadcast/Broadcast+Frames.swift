@@ -165,11 +165,10 @@ extension Broadcast {
     }
 
     private mutating func finishTurn(_ index: Int, now: MediaTime) {
-        let place = layers.places[index]
-        let contribution = senders.all[index].contribution(
-            stream.layers[place.layer], shown: place.shown, now: now)
-        if senders.note(contribution, at: index) { isDirty[place.layer] = true }
-        senders.finishTurn(index, sizeDeadline: place.shown.deadline, now: now)
+        let (layer, shown) = (layers[index], layers.shown(index))
+        let contribution = senders.all[index].contribution(stream.layers[layer], shown: shown, now: now)
+        if senders.note(contribution, at: index) { isDirty[layer] = true }
+        senders.finishTurn(index, sizeDeadline: shown.deadline, now: now)
     }
 
     /// Counts a frame when its first viewer gets it.

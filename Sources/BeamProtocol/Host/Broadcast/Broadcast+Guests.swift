@@ -11,7 +11,7 @@ extension Broadcast {
         } else {
             var sender = Sender(guest, limits: configuration.pacing, now: now)
             if guest.key != nil {
-                sender.delivery = Delivery(canProbe: guest.acknowledgesProbes, limit: configuration.bitRate)
+                sender.delivery = Delivery(canProbe: guest.features.contains(.probes), limit: configuration.bitRate)
             }
             senders.append(sender)
             layers.append(guest)
@@ -22,7 +22,7 @@ extension Broadcast {
         guard let key = guest.key else { return }
         senders.setOpener(DatagramOpener(key: key), at: index)
         senders.all[index].mediaKey = stream.keys.current.number
-        senders.all[index].sound.isTaken = guest.takesSound
+        senders.all[index].sound.isTaken = guest.features.contains(.sound)
         senders.all[index].sound.isWanted = true
         isSoundDirty = true
         tellLimit(index, isResumed: isResumed)

@@ -94,7 +94,7 @@ extension Broadcast {
         guard isNews || isResumed else { return }
         outputs.append(.fullSize(senders.all[index].id, full))
         guard isNews else { return }
-        let shown = layers.places[index].shown
+        let shown = layers.shown(index)
         emit(
             .pictureLimited(
                 session: senders.all[index].session.description,

@@ -16,7 +16,7 @@ public struct Broadcast: Sendable {
         public var bitRate: Int
         /// The full layer is 4:4:4. Viewers that can't decode that get the reduced layer.
         public var usesFullChroma: Bool
-        /// There may be sound (`HostSession.handleSound`).
+        /// There may be sound (`handleSound`).
         public var hasSound: Bool
 
         public init(
@@ -142,6 +142,12 @@ public struct Broadcast: Sendable {
         }
     }
 
+    /// What is shared is sent at present.
+    var isOn: Bool { stream.isOn }
+
+    /// What the stream is sealed with at present.
+    var mediaKey: SealingKey { stream.keys.current }
+
     mutating func emit(_ event: HostEvent) { outputs.append(.event(event)) }
 
     // MARK: Statistics
@@ -157,8 +163,19 @@ public struct Broadcast: Sendable {
         return statistics
     }
 
-    /// Adds what is known of the guest's stream to its figures; nil if it isn't a guest.
-    func figures(of member: Member) -> ViewerFigures? {
-        senders.index(of: member.id).map { ViewerFigures(member, senders.all[$0], layer: layers[$0]) }
+    /// Enters what is known of the guest's stream. False if it isn't a guest.
+    func complete(_ figures: inout ViewerFigures, of id: ViewerID) -> Bool {
+        guard let index = senders.index(of: id) else { return false }
+        figures.isReduced = layers[index] == SimulcastLayer.reduced
+        figures.isWatching = senders.all[index].destination.isSet
+        let totals = senders.all[index].totals
+        (figures.frames, figures.keyframes, figures.skipped) = (totals.frames, totals.keyframes, totals.skipped)
+        (figures.datagrams, figures.bytes) = (totals.datagrams, totals.bytes)
+        figures.retransmissions = totals.retransmissions
+        if let path = senders.all[index].delivery?.path {
+            (figures.loss, figures.roundTrip) = (path.loss, path.roundTrip)
+            figures.pathRate = path.isBound ? path.rate : nil
+        }
+        return true
     }
 }

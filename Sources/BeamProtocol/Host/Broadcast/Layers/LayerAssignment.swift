@@ -76,18 +76,21 @@ struct LayerAssignment: Sendable {
     /// The layer of the guest at that index.
     subscript(index: Int) -> Int { places[index].layer }
 
+    /// In which size the guest shows the picture. At its `deadline`, `sizeDeadlineReached` is to be called.
+    func shown(_ index: Int) -> ShownSize { places[index].shown }
+
     // MARK: Guests
 
     /// A guest comes. Nothing is known of its path yet.
     mutating func append(_ guest: AdmittedGuest) {
         var place = Place(
-            id: guest.id, device: guest.device, isPaired: guest.isPaired, decodesFullChroma: guest.decodesFullChroma,
-            layer: SimulcastLayer.full)
+            id: guest.id, device: guest.device, isPaired: guest.isPaired,
+            decodesFullChroma: guest.features.contains(.fullChroma), layer: SimulcastLayer.full)
         if guest.device != nil { place.shown.bounds = guest.bounds ?? .unstated }
         place.shown.fit(pictureSize)
         if place.shown.isLimited { place.shown.apply() }
         if let known = history.first(where: { $0.device == guest.device }) { place.hysteresis = known.hysteresis }
-        let takesFull = !usesFullChroma || guest.decodesFullChroma
+        let takesFull = !usesFullChroma || place.decodesFullChroma
         if !takesFull || place.shown.isLimited || place.hysteresis.isReduced { place.layer = SimulcastLayer.reduced }
         places.append(place)
     }
@@ -211,13 +214,10 @@ struct LayerAssignment: Sendable {
 /// would see nothing otherwise; but not below `ShownSize.least`.
 extension LayerAssignment {
     /// The guest says in which size it shows the picture; nil: any. True if that counts now; otherwise it may at
-    /// `sizeDeadline`.
+    /// its `deadline`.
     mutating func sizeNamed(_ size: PixelSize?, by index: Int, now: MediaTime) -> Bool {
         places[index].shown.received(size, now: now)
     }
-
-    /// When to call `sizeDeadlineReached`; nil: never.
-    func sizeDeadline(_ index: Int) -> MediaTime? { places[index].shown.deadline }
 
     /// True if a size that the guest has named counts from now on.
     mutating func sizeDeadlineReached(_ index: Int, now: MediaTime) -> Bool {

@@ -1,8 +1,95 @@
 import BeamMedia
 
-/// Admits viewers: control connections, their dialogs, pairing, trust and codes. Decisions come out as `Output`; the
-/// media plane isn't its business.
-struct Lobby: Sendable {
+/// Lets guests in: control connections, their dialogs, pairing, trust and codes, questions to the person, and places. It
+/// knows nothing of media.
+///
+/// `handle` takes an event; then `popOutput` is to be called until it returns nil, and `performDue` when `deadline` has
+/// come. By itself it is driven by a `DoorSession`, with a stream by a `HostSession`.
+public struct Door: Sendable {
+    public enum Acceptance: String, Sendable, CaseIterable { case ask, all, none }
+
+    public struct Configuration: Sendable {
+        public static let defaultViewers = 64
+        /// An upper bound above what one network thread serves: `Scripts/bench crowd` measures 200 viewers.
+        public static let mostViewersPossible = 1000
+
+        /// What to do with an unknown viewer that has no valid code.
+        public var acceptance: Acceptance
+        /// The host's name, as shown to viewers. (In version 1 it is added to the reply as `deviceName`, which other
+        /// implementations ignore.)
+        public var deviceName: String?
+        public var trust: HostTrust
+        /// Admit version 1 viewers, too. Their stream isn't encrypted: everybody on the network can read it.
+        public var allowsUnencrypted: Bool
+        /// The most viewers at a time.
+        public var mostViewers: Int
+        /// What guests are told that there is, besides pictures.
+        var offers: SecureMessage.Welcome.Features = []
+
+        public init(
+            acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
+            mostViewers: Int = defaultViewers
+        ) {
+            self.acceptance = acceptance
+            self.deviceName = deviceName
+            self.trust = trust
+            self.allowsUnencrypted = allowsUnencrypted
+            self.mostViewers = mostViewers
+        }
+
+        /// For those who are known already (`Input.remembered`): nobody else is let in. `own`: the host's key.
+        public static func known(to own: DeviceKey, deviceName: String?) -> Configuration {
+            Configuration(
+                acceptance: .none, deviceName: deviceName,
+                trust: HostTrust(own: own, code: .none, takesNewViewers: false, remembersNewViewers: false))
+        }
+    }
+
+    /// Events about connections and questions that no longer exist are ignored.
+    public enum Input: Sendable {
+        /// A TCP connection was accepted.
+        case connectionOpened(ConnectionID, from: IPAddress)
+        /// Bytes of a version 1 connection, in chunks of any size.
+        case connectionBytes(ConnectionID, [UInt8])
+        /// A version 2 connection: TLS is established, and the peer has proved that it holds this key.
+        case connectionSecured(ConnectionID, DeviceKey)
+        /// A message of a version 2 connection, without its length field.
+        case connectionMessage(ConnectionID, [UInt8])
+        /// The peer has sent what isn't of the protocol; nothing more is read from it. `reason` is a part of a
+        /// sentence.
+        case connectionViolated(ConnectionID, reason: String)
+        /// The connection was closed by either side. `tlsFailure`: why TLS failed, if it did; a part of a sentence.
+        case connectionClosed(ConnectionID, tlsFailure: String? = nil)
+        /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
+        case decision(ConnectionID, accept: Bool)
+        /// The paired devices and their names as stored now. A device that is missing was removed.
+        case remembered([DeviceKey: String])
+        /// The list of paired devices has changed, and can't be read.
+        case rememberedUnreadable
+        /// In a room: its code, and what is counted there of wrong tries.
+        case roomCode(MeshCodeState)
+        /// In a room, about `HostEvent.codeTried`: the proof may be checked; `pause`: it may not for so long.
+        case codeVerdict(ConnectionID, pause: Duration?)
+        /// Evict this viewer for now: it may come again a minute later.
+        case sendAway(Guest.Identity)
+        /// Evict this device, and refuse it until the host ends.
+        case block(DeviceKey)
+        /// The same for version 1 viewers of an address.
+        case blockAddress(IPAddress)
+        /// Replace the code by this one.
+        case code(PairingCode)
+        /// Replace the code by a random one, if there is one.
+        case renewCode
+        /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
+        case closedToNew(reason: String?)
+        /// Whether somebody at another machine can be asked about newcomers; counts if `acceptance` is none. No at first.
+        case asksElsewhere(Bool)
+        /// Viewers of version 2 that come from now on are told this name. Nobody may be pairing.
+        case named(String)
+        /// What viewers are told at the end, without a full stop.
+        case farewell(String)
+    }
+
     enum Output: Sendable {
         /// Bytes of a version 1 connection, or a whole message of a version 2 connection.
         case send(ConnectionID, [UInt8])
@@ -48,7 +135,7 @@ struct Lobby: Sendable {
         case silence
     }
 
-    let configuration: HostSession.Configuration
+    let configuration: Configuration
     let limits: ViewerLimits
     var random: any RandomNumberGenerator & Sendable
     var outputs = OutputQueue<Output>()
@@ -101,7 +188,7 @@ struct Lobby: Sendable {
     var shownName: String?
 
     init(
-        configuration: HostSession.Configuration, mediaKey: SealingKey,
+        configuration: Configuration, mediaKey: SealingKey,
         random: any RandomNumberGenerator & Sendable
     ) {
         self.configuration = configuration
@@ -113,6 +200,32 @@ struct Lobby: Sendable {
         code = configuration.trust.code
     }
 
+    mutating func handle(_ input: Input, now: MediaTime) {
+        begin(now: now)
+        switch input {
+        case .connectionOpened(let id, let address): connectionOpened(id, from: address, now: now)
+        case .connectionBytes(let id, let bytes): connectionBytes(id, bytes, now: now)
+        case .connectionSecured(let id, let device): connectionSecured(id, device: device, now: now)
+        case .connectionMessage(let id, let bytes): connectionMessage(id, bytes, now: now)
+        case .connectionViolated(let id, let reason): violated(id, reason: reason, now: now)
+        case .connectionClosed(let id, let tlsFailure): connectionEnded(id, tlsFailure: tlsFailure, now: now)
+        case .decision(let id, let accept): decided(id, accept: accept, now: now)
+        case .remembered(let devices): rememberedChanged(devices, now: now)
+        case .rememberedUnreadable: book.becomeStale()
+        case .roomCode(let state): roomCode(state, now: now)
+        case .codeVerdict(let id, let pause): codeVerdict(id, pause: pause, now: now)
+        case .sendAway(let viewer): sendAway(viewer, now: now)
+        case .block(let device): block(device, now: now)
+        case .blockAddress(let address): block(address, now: now)
+        case .code(let next): giveCode(next, now: now)
+        case .renewCode: renewCode(.asked, now: now)
+        case .closedToNew(let reason): closedToNew = reason
+        case .asksElsewhere(let asks): asksElsewhere = asks
+        case .named(let name): shownName = name
+        case .farewell(let reason): farewell = reason
+        }
+    }
+
     /// The first time: from now on the code's time runs.
     mutating func begin(now: MediaTime) {
         guard !hasBegun else { return }
@@ -121,7 +234,16 @@ struct Lobby: Sendable {
         armCode()
     }
 
-    mutating func deadlineReached(_ purpose: Purpose, now: MediaTime) {
+    /// The next thing that was decided; nil: nothing more was.
+    mutating func popOutput() -> Output? { outputs.popFirst() }
+
+    /// When something is due next.
+    var deadline: MediaTime { deadlines.next }
+
+    /// Does one thing that is due. False if nothing is.
+    mutating func performDue(now: MediaTime) -> Bool {
+        begin(now: now)
+        guard let purpose = deadlines.popDue(now) else { return false }
         switch purpose {
         case .unadmitted(let id): unadmittedTimedOut(id, now: now)
         case .heartbeat(let id): sendHeartbeat(id, now: now)
@@ -129,10 +251,10 @@ struct Lobby: Sendable {
             for id in questions.expire(now: now) { emit(.askWithdrawn(id)) }
             armQuestions()
         case .code: renewCode(.time, now: now)
-        case .refusals:
-            sumUpRefusals(now: now)
+        case .refusals: sumUpRefusals(now: now)
         case .silence: findQuiet(now: now)
         }
+        return true
     }
 
     /// Replaces the code by a given one.
@@ -191,14 +313,15 @@ struct Lobby: Sendable {
 
     func index(of id: ViewerID) -> Int? { members.firstIndex { $0.id == id } }
 
-    /// What a broadcast needs to know of a viewer.
+    /// What others are told of a viewer.
     func guest(_ index: Int) -> AdmittedGuest {
         let member = members[index]
+        let name = member.peer.device.flatMap { book.name(of: $0) }
         return AdmittedGuest(
             id: member.id, session: member.session, address: member.address, device: member.peer.device,
-            key: member.key, isPaired: isKnown(member.peer), decodesFullChroma: member.features.contains(.fullChroma),
-            bounds: member.bounds, acknowledgesProbes: member.features.contains(.probes),
-            takesSound: member.features.contains(.sound))
+            key: member.key, name: name ?? PeerText.name(member.peer.name ?? PeerText.unnamed),
+            isPaired: isKnown(member.peer),
+            features: member.features, bounds: member.bounds)
     }
 
     // MARK: Shorthands

@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// The host's control connections: which are accepted, and how long they may stay without admission.
-extension Lobby {
+extension Door {
     /// A known device was admitted from this address, so its connections go before unknown ones.
     func isKnownAddress(_ address: IPAddress) -> Bool {
         knownAddresses.contains(address) || members.contains { $0.address == address && isKnown($0.peer) }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// An admitted viewer, as the lobby knows it. It stays without a control connection as long as hellos arrive on the
+/// An admitted viewer, as the door knows it. It stays without a control connection as long as hellos arrive on the
 /// media plane.
 struct Member: Sendable {
     /// How the viewer is identified, by its version.

@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// Version 1's control connections at the host: lines of JSON, unencrypted.
-extension Lobby {
+extension Door {
     mutating func connectionBytes(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
         guard var dialog = lineDialog(id) else { return }
         guard configuration.allowsUnencrypted else {

@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// The admitted viewers: how they join and leave.
-extension Lobby {
+extension Door {
     /// Adds a viewer and returns its index. If there is no room, refuses the connection and returns nil.
     mutating func addMember(_ peer: Member.Peer, on id: ConnectionID, now: MediaTime) -> Int? {
         guard let address = connections[id]?.address else { return nil }

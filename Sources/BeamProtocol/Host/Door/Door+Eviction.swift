@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// Evicting and blocking viewers.
-extension Lobby {
+extension Door {
     static let blockedText = "This viewer was sent away. It is kept out until the host is started again"
 
     /// Why a device is refused even if it is paired or has a valid code; nil if it isn't.
