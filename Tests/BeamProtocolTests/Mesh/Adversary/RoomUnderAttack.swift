@@ -100,8 +100,15 @@ struct RoomUnderAttack {
         for index in 1..<Self.size - 1 {
             // Whoever puts a member out puts out those behind it, too.
             let isHonestOnly = isCrowded || adversaries.contains(where: \.withdraws)
-            let hosts = (0..<index).filter { !isHonestOnly || isHonest($0) }
-            try? room.enter(index, through: hosts.randomElement(using: &random) ?? 0)
+            // Only a member has a door; who was let in a moment ago may not have got the room yet.
+            let hosts = (0..<index).filter {
+                room.members[$0].mesh.membership != nil && (!isHonestOnly || isHonest($0))
+            }
+            do {
+                try room.enter(index, through: hosts.randomElement(using: &random) ?? 0)
+            } catch {
+                faults.append("member \(index + 1) isn't let in at the beginning: \(error)")
+            }
             room.run(for: .milliseconds(Int64.random(in: 0..<300, using: &random)))
         }
         // Until the last link that was one too many is closed.
