@@ -156,7 +156,7 @@ public final class HostServer: Sendable {
 
     /// Writes to the room.
     public func write(_ input: LogInput) {
-        handle.perform { $0.handle(.room(input)) }
+        handle.performInTurn { $0.handle(.room(input)) }
     }
 
     /// Sets what the viewers are told at the end; a sentence without a full stop.

@@ -117,7 +117,7 @@ public final class MeshServer: Sendable {
     public func begin(_ beginning: Beginning) { handle.perform { $0.begin(beginning) } }
 
     /// Writes to the room: a caption, a note, an alert, a message.
-    public func write(_ input: LogInput) { handle.perform { $0.handle(.write(input)) } }
+    public func write(_ input: LogInput) { handle.performInTurn { $0.handle(.write(input)) } }
 
     /// The person's answer to a question of the door: `HostEvent.comparisonAsked` or `.digitsShown`.
     public func decide(_ connection: ConnectionID, accept: Bool) {

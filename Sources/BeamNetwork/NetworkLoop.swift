@@ -58,6 +58,14 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     /// Calls that have found the driver running and haven't reached the loop yet. `end` waits for them, because a loop
     /// that has ended takes no more calls.
     private let calls = DispatchGroup()
+    /// Of `performInTurn`: what waits, and whether a turn is under way or is due.
+    private let waiting = Mutex<(actions: CircularBuffer<@Sendable (Driver) -> Void>, hasTurn: Bool)>(
+        (CircularBuffer(), false))
+    /// Actions in a turn, and the pause after it. A note costs about 0.1 ms, with what programs and the window are told.
+    private static var turnLength: Int { 8 }
+    private static var turnPause: TimeAmount { .milliseconds(1) }
+    /// If more wait than these turns carry out, the turns are longer: nothing waits without end.
+    private static var mostTurns: Int { 64 }
 
     /// - Parameters:
     ///   - shared: the loop to use; nil: a loop of its own, which ends with it.
@@ -92,6 +100,38 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
         loop.execute { [driver] in action(driver.value) }
     }
 
+    /// Runs `action` on the loop unless the driver has ended, after what was given to this method before. Doesn't wait.
+    ///
+    /// Only some are run at a time, so that pictures don't wait until all is done that a program writes at once.
+    func performInTurn(_ action: @escaping @Sendable (Driver) -> Void) {
+        guard beginCall() else { return }
+        defer { calls.leave() }
+        let hasTurn = waiting.withLock { waiting in
+            waiting.actions.append(action)
+            defer { waiting.hasTurn = true }
+            return waiting.hasTurn
+        }
+        if !hasTurn { loop.execute { self.takeTurn() } }
+    }
+
+    private func takeTurn() {
+        let count = max(Self.turnLength, waiting.withLock { $0.actions.count } / Self.mostTurns)
+        for _ in 0..<count {
+            guard let action = waiting.withLock({ $0.actions.popFirst() }) else { break }
+            action(driver.value)
+        }
+        let isDone = waiting.withLock { waiting in
+            waiting.hasTurn = !waiting.actions.isEmpty
+            return waiting.actions.isEmpty
+        }
+        if !isDone { loop.scheduleTask(in: Self.turnPause) { self.takeTurn() } }
+    }
+
+    /// Runs everything that waits for its turn.
+    private func finishTurns() {
+        while let action = waiting.withLock({ $0.actions.popFirst() }) { action(driver.value) }
+    }
+
     /// Runs `question` on the loop and waits for its answer; nil once the driver has ended.
     func ask<Answer: Sendable>(_ question: @escaping @Sendable (Driver) -> Answer) -> Answer? {
         guard beginCall() else { return nil }
@@ -123,7 +163,10 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
         }
         guard isFirst else { return }
         calls.wait()
-        try? start { $0.shutdown() }
+        try? start { driver in
+            self.finishTurns()
+            return driver.shutdown()
+        }
         ownLoop?.shutdown()
     }
 }

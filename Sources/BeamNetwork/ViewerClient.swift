@@ -115,7 +115,9 @@ public final class ViewerClient: Sendable {
     public func wishesChanged() { handle.perform { $0.wishesChanged() } }
 
     /// Writes to the room.
-    public func write(_ input: LogInput) { handle.perform { $0.handle(.room(input)) } }
+    public func write(_ input: LogInput) {
+        handle.performInTurn { $0.handle(.room(input)) }
+    }
 
     /// A delivered frame could not be decoded, or was dropped: goes on with the next keyframe.
     public func decoderFailed() { handle.perform { $0.handle(.decoderFailed) } }
