@@ -88,9 +88,10 @@ extension Adversary {
     static let lateWords = "after the put-out"
 
     private static func accompliceWords(_ own: Adversary, _ room: inout MeshSimulation) {
-        let membership = room.members[0].mesh.membership
+        let others = room.members.filter { !own.allies.contains($0.number) }.compactMap(\.mesh.membership)
         for number in own.allies where number != own.number {
-            let isOut = membership?.belongs(.made(number)) == false
+            // Whoever hasn't heard of the put-out yet takes what comes.
+            let isOut = others.allSatisfy { !$0.belongs(.made(number)) }
             var log = ForgedLog(number, run: own.chance(1, in: 2) ? 9 : own.random.next(), room.scope(own.index))
             log.write(isOut ? lateWords : "by my friend", at: isOut ? 1 : room.milliseconds(own.index))
             if let batch = log.batch() { own.tell(.room(.batch(batch)), in: &room) }
