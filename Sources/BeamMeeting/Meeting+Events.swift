@@ -30,15 +30,14 @@ extension Meeting {
 
     private func handle(_ event: MeshEvent) {
         board.handle(event)
-        if let event = event.roomEvent {
+        switch event {
+        case .log(let event):
             state.withLock { $0.words }?.handle(event)
             if case .lines(let lines) = event, lines.contains(where: \.isWritten) {
                 neighbours.noteUse()
                 letInAcquaintances()
             }
             if !early.hold(event) { words.handle(event) }
-        }
-        switch event {
         case .entered(let room): entered(room)
         case .people(let people):
             self.people.update(people)
@@ -79,7 +78,7 @@ extension Meeting {
             end(
                 "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
                 inShort: "you don't belong to it any more", forgets: true)
-        case .history, .code, .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
+        case .code: break
         }
     }
 

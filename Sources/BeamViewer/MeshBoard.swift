@@ -91,7 +91,7 @@ public final class MeshBoard: Sendable {
         change { content in
             if case .entered(let room) = event { content.room = PeerText.name(room) }
             if case .people(let people) = event { content.people = people }
-            if let event = event.roomEvent { content.words.handle(event, now: now) }
+            if case .log(let event) = event { content.words.handle(event, now: now) }
         }
     }
 

@@ -63,7 +63,7 @@ private final class TestMember: Sendable {
 
     var notes: [String] {
         events.all.flatMap { event -> [String] in
-            guard case .mesh(.lines(let lines)) = event else { return [] }
+            guard case .mesh(.log(.lines(let lines))) = event else { return [] }
             return lines.compactMap { if case .note(let text) = $0.content { "\($0.name): \(text)" } else { nil } }
         }
     }

@@ -17,21 +17,26 @@ extension LogExchange {
         }
         let cost = batch.items.reduce(0) { $0 + $1.entry.cost }
         let due = isKeeper ? charge(sender.device, entries: batch.items.count, bytes: cost, now: now) : now
-        guard members[index].link?.took(cost, heldUntil: due) == true else {
-            return violated(sender.id, "it sent more than \(LogLimits.window) bytes without waiting for an answer")
-        }
+        guard took(cost, from: index, heldUntil: due) else { return }
         for author in authors {
             // The sender has what it sent.
             guard let place = log.index(of: author) else { continue }
             let last = log.authors[place].last
             members[index].has[author] = max(members[index].has[author] ?? 0, last)
-            let sent = members[index].link?.sent[author] ?? 0
-            members[index].link?.sent[author] = max(sent, last)
+            let sent = members[index].link.sent[author] ?? 0
+            members[index].link.sent[author] = max(sent, last)
         }
         if log.end != end { markDirty() }
         forgetDropped()
         tell(arrivals, now: now)
         checkAwaited()
+    }
+
+    /// Counts what a batch costs. False: its sender doesn't wait for acknowledgements.
+    mutating func took(_ cost: Int, from index: Int, heldUntil due: MediaTime) -> Bool {
+        if members[index].link.took(cost, heldUntil: due) { return true }
+        violated(members[index].id, "it sent more than \(LogLimits.window) bytes without waiting for an answer")
+        return false
     }
 
     /// Tells when the keeper's history has come. If the oldest entries have gone there, its newest one is among the rest,
@@ -45,7 +50,8 @@ extension LogExchange {
     }
 
     /// Counts what a device has written. Returns when it would have been in time.
-    private mutating func charge(_ device: DeviceKey, entries: Int, bytes: Int, now: MediaTime) -> MediaTime {
+    mutating func charge(_ device: DeviceKey, entries: Int, bytes: Int, now: MediaTime) -> MediaTime {
+        guard entries > 0 else { return now }
         if rates.count >= LogLimits.rememberedMembers { rates = rates.filter { !$0.value.isIdle(now: now) } }
         return rates[device, default: AuthorRate()].add(entries: entries, bytes: bytes, now: now)
     }
@@ -55,7 +61,7 @@ extension LogExchange {
         for author in log.takeDropped() {
             for index in members.indices {
                 members[index].has[author] = nil
-                members[index].link?.forget(author)
+                members[index].link.forget(author)
             }
         }
     }
@@ -70,16 +76,18 @@ extension LogExchange {
     }
 
     mutating func acknowledged(_ count: UInt32, by index: Int, now: MediaTime) {
-        guard let newest = members[index].link?.acknowledged(count, now: now) else {
+        guard let newest = members[index].link.acknowledged(count, now: now) else {
             return violated(members[index].id, "it acknowledged what wasn't sent")
         }
-        for (author, number) in newest { confirm(author, upTo: number, by: index, now: now) }
+        for (author, number) in newest { confirm(author, upTo: number, by: index) }
     }
 
-    mutating func confirm(_ author: LogAuthor, upTo number: UInt32, by index: Int, now: MediaTime) {
+    mutating func confirm(_ author: LogAuthor, upTo number: UInt32, by index: Int) {
+        // An equal's status says what has reached it, also by others.
+        guard configuration.role != .equal else { return }
         // The log may have been dropped meanwhile.
         if log.index(of: author) != nil { members[index].has[author] = max(members[index].has[author] ?? 0, number) }
-        settleMessages(deliveries.confirmed(author, upTo: number, by: members[index].id), now: now)
+        settleMessages(deliveries.confirmed(author, upTo: number, by: members[index].id))
     }
 
     // MARK: Sending
@@ -90,7 +98,7 @@ extension LogExchange {
         let isForAll = isDirty
         (isDirty, hasDirtyMember) = (false, false)
         var next = MediaTime.distantFuture
-        for index in members.indices where members[index].link?.isGreeted == true {
+        for index in members.indices where members[index].link.isGreeted {
             // Most of the time one of many members has acknowledged something.
             if isForAll || members[index].isDirty || members[index].deadline <= now {
                 members[index].isDirty = false
@@ -110,42 +118,46 @@ extension LogExchange {
 
     /// Sends what fits into the windows without the pause between batches, because the connections end now.
     mutating func sendLast(now: MediaTime) {
-        for index in members.indices { members[index].link?.endPause() }
+        endPauses()
         markDirty()
         settle(now: now)
     }
 
-    /// Returns when there is something to do for this member again.
-    private mutating func serve(_ index: Int, now: MediaTime) -> MediaTime {
+    mutating func endPauses() {
+        for index in members.indices { members[index].link.endPause() }
+    }
+
+    /// Sends what is due to this member. Returns when there is something to do for it again.
+    mutating func serve(_ index: Int, now: MediaTime) -> MediaTime {
         var next = MediaTime.distantFuture
         let id = members[index].id
-        let isKeeper = configuration.role == .keeper
-        if isKeeper, let time = members[index].link?.patience, time <= now {
+        // A guest's keeper may take its time.
+        let hasPatience = configuration.role != .guest
+        if hasPatience, let time = members[index].link.patience, time <= now {
             violated(id, "it doesn't confirm what it is sent")
-            members[index].link = nil
+            if configuration.role == .keeper { disconnected(id) }
             return .distantFuture
         }
-        while let link = members[index].link, link.cursor < log.end, let time = link.batchTime(now: now) {
+        while members[index].link.cursor < log.end, let time = members[index].link.batchTime(now: now) {
             guard time <= now else {
                 next = min(next, time)
                 break
             }
             sendBatch(index, now: now)
         }
-        if isKeeper, let time = members[index].link?.patience { next = min(next, time) }
-        if let time = members[index].link?.acknowledgementTime(now: now) {
+        if hasPatience, let time = members[index].link.patience { next = min(next, time) }
+        if let time = members[index].link.acknowledgementTime(now: now) {
             if time <= now {
-                let count = members[index].link?.acknowledge(now: now) ?? 0
-                outputs.append(.send(id, .acknowledged(count)))
+                outputs.append(.send(id, .acknowledged(members[index].link.acknowledge(now: now))))
             } else {
                 next = min(next, time)
             }
         }
-        if let isSlowed = members[index].link?.slowedChange(now: now) { outputs.append(.send(id, .slowed(isSlowed))) }
-        if let end = members[index].link?.slowedEnd { next = min(next, end) }
-        if let time = members[index].link?.receiptTime(now: now) {
-            if time <= now, let receipts = members[index].link?.takeReceipts(now: now) {
-                outputs.append(.send(id, .receipts(receipts)))
+        if let isSlowed = members[index].link.slowedChange(now: now) { outputs.append(.send(id, .slowed(isSlowed))) }
+        if let end = members[index].link.slowedEnd { next = min(next, end) }
+        if let time = members[index].link.receiptTime(now: now) {
+            if time <= now {
+                outputs.append(.send(id, .receipts(members[index].link.takeReceipts(now: now))))
             } else {
                 next = min(next, time)
             }
@@ -154,19 +166,21 @@ extension LogExchange {
     }
 
     private mutating func sendBatch(_ index: Int, now: MediaTime) {
-        guard let link = members[index].link else { return }
-        let (member, isKeeper) = (members[index], configuration.role == .keeper)
-        let found = log.batch(from: link.cursor, has: link.sent, of: isKeeper ? nil : own) { entry, author, position in
-            // The keeper passes on what it gets.
+        let (member, isKeeper, forks) = (members[index], configuration.role == .keeper, forks)
+        let found = log.batch(
+            from: member.link.cursor, has: member.link.sent, of: configuration.role == .guest ? own : nil,
+            leavesOut: { member.link.equals.holds[$0] != nil || forks.isFrozen($0) }
+        ) { entry, author, position in
+            // Guests send only what they have written, and equals everything.
             guard isKeeper else { return true }
             guard entry.recipient == nil || entry.recipient == member.device else { return false }
             return entry.kind != LogEntry.Kind.message.rawValue
                 || position >= member.joined && !(author.device == member.device && author.run == member.run)
         }
-        members[index].link?.cursor = found.next
+        members[index].link.cursor = found.next
         guard let outgoing = found.outgoing else { return }
         if let newest = outgoing.newest.first(where: { $0.author == own }) { lastSent = max(lastSent, newest.number) }
-        members[index].link?.sent(outgoing, now: now)
-        outputs.append(.send(member.id, .batch(outgoing.batch)))
+        members[index].link.sent(outgoing, now: now)
+        outputs.append(.send(members[index].id, .batch(outgoing.batch)))
     }
 }

@@ -85,16 +85,17 @@ extension LogExchange {
     }
 
     mutating func take(_ partial: LogMessage.Partial, from index: Int, now: MediaTime) {
-        // Only the keeper shows captions: its guests have none.
-        guard configuration.role == .guest else { return }
+        // Guests have no captions.
+        guard configuration.role != .keeper else { return }
         guard let device = configuration.signing.device(partial.publicKey) else {
             return violated(members[index].id, "it sent a caption of nobody")
         }
         let author = LogAuthor(device: device, run: partial.run)
-        guard author != own, partials.isNew(partial.counter, of: author) else { return }
+        guard author != own, !forks.isFrozen(author), partials.isNew(partial.counter, of: author) else { return }
         guard partial.isSigned(in: log.scope, configuration.signing) else {
             return violated(members[index].id, "it sent a caption whose signature is wrong")
         }
+        members[index].link.notePartial(of: author, counter: partial.counter)
         if let silenced = partials.hold(partial, of: author)?.device {
             outputs.append(.event(.partial(author: silenced, name: name(of: silenced), nil)))
         }
@@ -112,13 +113,12 @@ extension LogExchange {
 
     /// Sends the newest partial captions that the member doesn't have. Returns when the next one may be sent.
     mutating func sendPartials(_ index: Int, now: MediaTime) -> MediaTime {
-        guard let link = members[index].link, link.isGreeted,
-            let held = partials.next(for: link, of: members[index].device, log: log)
-        else { return .distantFuture }
+        let (link, device) = (members[index].link, members[index].device)
+        guard link.isGreeted, let held = partials.next(for: link, of: device, log: log) else { return .distantFuture }
         let time = link.partialTime(now: now)
         guard time <= now else { return time }
-        members[index].link?.sentPartial(of: held.author, counter: held.message.counter, now: now)
+        members[index].link.sentPartial(of: held.author, counter: held.message.counter, now: now)
         outputs.append(.send(members[index].id, .partial(held.message)))
-        return members[index].link?.partialTime(now: now + .nanoseconds(1)) ?? .distantFuture
+        return members[index].link.partialTime(now: now + .nanoseconds(1))
     }
 }

@@ -4,12 +4,12 @@ import BeamMedia
 ///
 /// Two members that meet tell each other what they have, and send what is missing: that is the history for those who come
 /// late, and what was missed while a connection was lost. The keeper (a host) makes the room; guests (its viewers) are
-/// connected to it, and it passes on what they write. Everything an author writes is signed, so nobody who passes it on
-/// can change it.
+/// connected to it, and it passes on what they write. Equals (`Mesh`) pass on what anybody has written to all whom they
+/// have a link to. Everything an author writes is signed, so nobody who passes it on can change it.
 ///
 /// Call a method for each thing that happens, then `pollOutput` until it returns nil, and `settle` at `deadline`.
 struct LogExchange: Sendable {
-    enum Role: Sendable { case keeper, guest }
+    enum Role: Sendable { case keeper, guest, equal }
 
     struct Configuration: Sendable {
         var role: Role
@@ -19,6 +19,8 @@ struct LogExchange: Sendable {
         var signing: LogSigning
         /// The keeper takes notes of guests.
         var takesNotes = true
+        /// An equal opens messages that others can't read.
+        var sealing: MeshSealing?
     }
 
     struct Member: Sendable {
@@ -31,7 +33,9 @@ struct LogExchange: Sendable {
         var joined: Int
         /// What it is known to have.
         var has: [LogAuthor: UInt32] = [:]
-        var link: LogLink?
+        var isConnected = false
+        /// Of the present connection, or of none.
+        var link = LogLink()
         /// Something may have to be sent to it; otherwise nothing has before `deadline`.
         var isDirty = false
         var deadline = MediaTime.distantFuture
@@ -51,13 +55,19 @@ struct LogExchange: Sendable {
     private(set) var own: LogAuthor
     /// When the room began, by this machine's clock.
     private var began: MediaTime?
+    /// Among equals: who belongs to the room.
+    var people: Set<DeviceKey> = []
+    /// Among equals: those that have told different members different things.
+    var forks = ForkKeeping()
+    /// Among equals: whose messages have come, so that they are to hear of it.
+    private(set) var messageAuthors: Set<LogAuthor> = []
     /// Written before there was a room, or to a room that is gone and didn't get it.
     var drafts: [(content: LogContent, recipient: DeviceKey?)] = []
     var draftBytes = 0
     /// Own messages without a result, by their number.
     var unsettled: [UInt32: String] = [:]
-    var deliveries = MessageDeliveries()
-    /// By the keeper's word, but for this device's own.
+    var deliveries = MessageDeliveries<LogMemberID>()
+    /// By the keeper's word, but for this device's own; among equals by each one's own and by their word who let it in.
     var names = MemberNames()
     /// How often the keeper has told another name of a device.
     private var renamings: [DeviceKey: Int] = [:]
@@ -68,7 +78,7 @@ struct LogExchange: Sendable {
     var partials = LogPartials()
     /// A guest lacks entries that its keeper had written when the connection began: up to this one.
     var awaited: (author: LogAuthor, number: UInt32)?
-    /// A guest: what was in the room when it entered. A connection that is restored later changes nothing.
+    /// What was in the room when this device entered. A connection that is restored later changes nothing.
     var history: [LogAuthor: UInt32] = [:]
     /// The newest own entry that was sent to the keeper, on whatever connection.
     var lastSent: UInt32 = 0
@@ -82,9 +92,13 @@ struct LogExchange: Sendable {
         var random = random
         self.configuration = configuration
         own = LogAuthor(device: configuration.own, run: random.next())
-        let id = (0..<2).flatMap { _ in withUnsafeBytes(of: random.next() as UInt64) { Array($0) } }
+        if configuration.role == .equal {
+            log = LogStore(room: [], signing: configuration.signing)
+        } else {
+            let id = (0..<2).flatMap { _ in withUnsafeBytes(of: random.next() as UInt64) { Array($0) } }
+            log = LogStore(room: id, keeper: configuration.own, signing: configuration.signing)
+        }
         self.random = random
-        log = LogStore(room: id, keeper: configuration.own, signing: configuration.signing)
         log.presentAuthors = [own]
         isInRoom = configuration.role == .keeper
         takesNotes = configuration.takesNotes
@@ -148,12 +162,14 @@ struct LogExchange: Sendable {
     mutating func connected(_ id: LogMemberID, now: MediaTime) {
         guard let index = index(of: id) else { return }
         members[index].link = LogLink()
+        members[index].isConnected = true
         if configuration.role == .keeper { greet(index, now: now) }
     }
 
     mutating func disconnected(_ id: LogMemberID) {
         guard let index = index(of: id) else { return }
-        members[index].link = nil
+        members[index].link = LogLink()
+        members[index].isConnected = false
     }
 
     mutating func left(_ id: LogMemberID, now: MediaTime) {
@@ -165,7 +181,7 @@ struct LogExchange: Sendable {
             formerMembers.append((member.device, run, member.joined))
             if formerMembers.count > LogLimits.rememberedMembers { formerMembers.removeFirst() }
         }
-        settleMessages(deliveries.left(id), now: now)
+        settleMessages(deliveries.left { $0 == id })
     }
 
     /// A member isn't there any more, or not in that run. Another program with the same key may say the same run; it's
@@ -186,27 +202,28 @@ struct LogExchange: Sendable {
     // MARK: Messages of members
 
     mutating func received(_ message: LogMessage, from id: LogMemberID, now: MediaTime) {
-        guard let index = index(of: id), let link = members[index].link else { return }
+        guard let index = index(of: id), members[index].isConnected else { return }
+        let isGreeted = members[index].link.isGreeted
         if case .greeting(let greeting) = message {
-            guard !link.isGreeted else { return violated(id, "it greeted the room twice") }
+            guard !isGreeted else { return violated(id, "it greeted the room twice") }
             return greeted(greeting, index, now: now)
         }
-        guard link.isGreeted else { return violated(id, "it didn't greet the room first") }
+        guard isGreeted else { return violated(id, "it didn't greet the room first") }
         switch message {
         case .greeting: break
         case .batch(let batch): take(batch, from: index, now: now)
         case .acknowledged(let count): acknowledged(count, by: index, now: now)
         case .partial(let partial): take(partial, from: index, now: now)
-        case .receipts(let receipts): take(receipts, now: now)
+        case .receipts(let receipts): take(receipts)
         case .slowed(let isSlowed): take(isSlowed: isSlowed, from: index)
         }
         markDirty(index)
     }
 
     private mutating func take(isSlowed: Bool, from index: Int) {
-        guard configuration.role == .guest, members[index].link?.isSlowedByPeer != isSlowed else { return }
-        members[index].link?.isSlowedByPeer = isSlowed
-        outputs.append(.event(.slowed(isSlowed)))
+        guard configuration.role != .keeper, members[index].link.isSlowedByPeer != isSlowed else { return }
+        members[index].link.isSlowedByPeer = isSlowed
+        outputs.append(.event(.slowed(members.contains(where: \.link.isSlowedByPeer))))
     }
 
     mutating func violated(_ id: LogMemberID, _ reason: String) { outputs.append(.violation(id, reason: reason)) }
@@ -231,14 +248,12 @@ struct LogExchange: Sendable {
         members[index].run = greeting.run
         log.presentAuthors.insert(LogAuthor(device: device, run: greeting.run))
         members[index].has = greeting.has
-        members[index].link?.isGreeted = true
-        members[index].link?.cursor = log.start
-        members[index].link?.sent = greeting.has
+        members[index].link.begin(at: log.start, has: greeting.has)
         if greeting.unsettled > 0 {
             let missed = members[index].settled.filter { $0.number >= greeting.unsettled }
-            members[index].link?.receipts = missed
+            members[index].link.receipts = missed
         }
-        for (author, number) in greeting.has { confirm(author, upTo: number, by: index, now: now) }
+        for (author, number) in greeting.has { confirm(author, upTo: number, by: index) }
         markDirty(index)
     }
 
@@ -291,8 +306,43 @@ struct LogExchange: Sendable {
         log = LogStore(room: [], signing: configuration.signing)
     }
 
-    /// 100 years.
-    private static let longestAge: UInt64 = 100 * 365 * 24 * 3600 * 1000
+    // MARK: Among equals
+
+    /// A room of equals is made, entered, or taken up again.
+    mutating func begin(_ room: [UInt8], began: MediaTime) {
+        log = LogStore(room: room, signing: configuration.signing)
+        log.presentAuthors = [own]
+        self.began = began
+        isInRoom = true
+        outputs.append(.event(.began(completeSince: nil, takesNotes: true)))
+    }
+
+    /// There is a link to the device.
+    mutating func connected(_ id: MeshLinkID, device: DeviceKey) {
+        members.append(Member(id: LogMemberID(id), device: device, name: "", joined: 0))
+        members[members.count - 1].isConnected = true
+    }
+
+    /// Nothing is written or exchanged any more.
+    mutating func end() {
+        isInRoom = false
+        members = []
+    }
+
+    mutating func noteMessage(by author: LogAuthor) {
+        if configuration.role == .equal { messageAuthors.insert(author) }
+    }
+
+    /// Whose messages have come since the last call.
+    mutating func takeMessageAuthors() -> Set<LogAuthor> {
+        defer { messageAuthors = [] }
+        return messageAuthors
+    }
+
+    // MARK: Another room
+
+    /// What a peer may say of its room's age: 100 years, in milliseconds.
+    static let longestAge: UInt64 = 100 * 365 * 24 * 3600 * 1000
 
     /// Own entries that no peer is known to have: those that are written again in another room, and the numbers of those
     /// messages that may have arrived.

@@ -59,7 +59,7 @@ extension LogExchange {
         }
     }
 
-    private func device(of recipient: LogInput.Recipient) throws(LogFailure) -> DeviceKey? {
+    func device(of recipient: LogInput.Recipient) throws(LogFailure) -> DeviceKey? {
         guard case .named(let name) = recipient else { return nil }
         guard let device = device(called: name) else { throw .nobody }
         return device

@@ -20,7 +20,7 @@ struct LogLink: Sendable {
     private var nextBatch = MediaTime.distantPast
 
     /// What is only between equals.
-    var exchange = EqualsExchange()
+    var equals = EqualsExchange()
 
     // What has come.
     private var taken: UInt32 = 0
@@ -38,6 +38,13 @@ struct LogLink: Sendable {
     /// The newest partial caption of each author that was sent.
     var partials: [LogAuthor: UInt32] = [:]
     private var nextPartials = MediaTime.distantPast
+
+    /// The peer has greeted, and has this; the entries kept here begin at `start`.
+    mutating func begin(at start: Int, has: [LogAuthor: UInt32]) {
+        isGreeted = true
+        cursor = start
+        sent = has
+    }
 
     // MARK: Batches that are sent
 
@@ -76,7 +83,7 @@ struct LogLink: Sendable {
     mutating func forget(_ author: LogAuthor) {
         sent[author] = nil
         partials[author] = nil
-        exchange.forget(author)
+        equals.forget(author)
     }
 
     // MARK: Batches that come

@@ -1,13 +1,16 @@
-/// Which members have yet to get which messages.
-struct MessageDeliveries: Sendable {
-    struct Result: Sendable {
-        var author: LogAuthor
-        var receipt: LogMessage.Receipt
-    }
+/// What has become of a message.
+struct MessageResult: Sendable {
+    var author: LogAuthor
+    var receipt: LogMessage.Receipt
+}
+
+/// Which recipients have yet to get which messages: the keeper's members, or among equals the runs of others' programs.
+struct MessageDeliveries<Recipient: Hashable & Sendable>: Sendable {
+    typealias Result = MessageResult
 
     private struct Open: Sendable {
         var number: UInt32
-        var waiting: Set<LogMemberID>
+        var waiting: Set<Recipient>
         var count: Int
         var hasLost = false
     }
@@ -15,7 +18,7 @@ struct MessageDeliveries: Sendable {
     private var open: [LogAuthor: [Open]] = [:]
 
     mutating func add(
-        _ author: LogAuthor, _ number: UInt32, waiting: Set<LogMemberID>, count: Int
+        _ author: LogAuthor, _ number: UInt32, waiting: Set<Recipient>, count: Int = 0
     ) -> [Result] {
         let message = Open(number: number, waiting: waiting, count: count)
         guard !waiting.isEmpty else { return [result(author, message)] }
@@ -26,17 +29,20 @@ struct MessageDeliveries: Sendable {
         return [result(author, oldest)]
     }
 
-    mutating func confirmed(_ author: LogAuthor, upTo number: UInt32, by member: LogMemberID) -> [Result] {
+    mutating func confirmed(_ author: LogAuthor, upTo number: UInt32, by recipient: Recipient) -> [Result] {
         guard open[author] != nil else { return [] }
         return update(author) { message in
-            guard message.number <= number, message.waiting.remove(member) != nil else { return }
+            guard message.number <= number, message.waiting.remove(recipient) != nil else { return }
             message.count += 1
         }
     }
 
-    mutating func left(_ member: LogMemberID) -> [Result] {
+    mutating func left(_ hasLeft: (Recipient) -> Bool) -> [Result] {
         open.keys.flatMap { author in
-            update(author) { if $0.waiting.remove(member) != nil { $0.hasLost = true } }
+            update(author) { message in
+                let waiting = message.waiting.filter { !hasLeft($0) }
+                if waiting.count < message.waiting.count { (message.waiting, message.hasLost) = (waiting, true) }
+            }
         }
     }
 

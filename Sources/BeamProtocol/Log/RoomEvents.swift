@@ -5,8 +5,8 @@ public enum LogEvent: Sendable, Equatable {
     /// A room was entered, or left for another one: a new transcript begins. `completeSince`: what was written before
     /// that time since the room's beginning is gone; zero: nothing is. Nil: that is told later, by `history`.
     case began(completeSince: Duration?, takesNotes: Bool)
-    /// What was written before has come. `completeSince`: something is missing of what was written before that time; zero:
-    /// nothing is. It may come again.
+    /// What was written before this device entered has come, as far as anybody has it. `completeSince`: something is missing
+    /// of what was written before that time since the room's beginning; zero: nothing is. Comes again when that changes.
     case history(completeSince: Duration)
     /// This host's or viewer's version of the program has words of another form: none are exchanged with it.
     case otherVersion(of: String)
@@ -102,7 +102,7 @@ struct LogMemberID: Hashable, Sendable {
     var value: UInt64
 
     init(_ value: UInt64) { self.value = value }
-    init(_ viewer: ViewerID) { value = viewer.value }
+    init(_ link: MeshLinkID) { value = link.value }
 }
 
 extension LogExchange {

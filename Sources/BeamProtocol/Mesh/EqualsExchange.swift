@@ -28,6 +28,11 @@ struct EqualsExchange: Sendable {
     /// The newest entry of each author that has come from it: what is before that needn't come again.
     private var came: [LogAuthor: UInt32] = [:]
 
+    /// The peer has greeted, and has this.
+    mutating func offered(_ has: [LogAuthor: MeshMessage.KeptEntries], now: MediaTime) {
+        (offers, awaited, lastServed) = (has, has.mapValues(\.last), now)
+    }
+
     mutating func forget(_ author: LogAuthor) {
         holds[author] = nil
         offers[author] = nil

@@ -32,7 +32,7 @@ struct ForkKeeping: Sendable {
 extension Mesh {
     /// A proof that was found here, or has come and was checked: nothing of that run is taken any more, and everybody is told.
     mutating func adopt(_ proof: ForkProof, of author: LogAuthor) {
-        guard forks.add(proof, of: author) else { return }
+        guard exchange.forks.add(proof, of: author) else { return }
         catchUp.isDirty = true
         outputs.append(.event(.forked(author.device, name: name(of: author.device))))
     }
@@ -43,30 +43,30 @@ extension Mesh {
         }
         let author = LogAuthor(device: device, run: proof.run)
         // Known ones aren't checked again.
-        guard !forks.isFrozen(author) else {
-            if forks.proofs.contains(where: { $0.author == author }) {
-                links[index].entries.exchange.knownForks.insert(author)
+        guard !exchange.forks.isFrozen(author) else {
+            if exchange.forks.proofs.contains(where: { $0.author == author }) {
+                exchange.members[index].link.equals.knownForks.insert(author)
             }
             return
         }
         guard membership?.everybody[device] != nil else { return }
-        guard proof.author(in: log.scope, configuration.signing) == author else {
+        guard proof.author(in: exchange.log.scope, configuration.signing) == author else {
             return violated(index, "it sent a proof that proves nothing", now: now)
         }
-        links[index].entries.exchange.knownForks.insert(author)
+        exchange.members[index].link.equals.knownForks.insert(author)
         adopt(proof, of: author)
     }
 
     /// Sends a proof that the peer doesn't have. Returns when the next one may be sent.
     mutating func sendForks(_ index: Int, now: MediaTime) -> MediaTime {
-        guard !forks.isEmpty else { return .distantFuture }
-        let exchange = links[index].entries.exchange
-        guard let next = forks.proofs.first(where: { !exchange.knownForks.contains($0.author) }) else {
+        guard !exchange.forks.isEmpty else { return .distantFuture }
+        let known = exchange.members[index].link.equals
+        guard let next = exchange.forks.proofs.first(where: { !known.knownForks.contains($0.author) }) else {
             return .distantFuture
         }
-        guard exchange.nextFork <= now else { return exchange.nextFork }
-        links[index].entries.exchange.knownForks.insert(next.author)
-        links[index].entries.exchange.nextFork = now + LogLimits.pause
+        guard known.nextFork <= now else { return known.nextFork }
+        exchange.members[index].link.equals.knownForks.insert(next.author)
+        exchange.members[index].link.equals.nextFork = now + LogLimits.pause
         send(.mesh(.forked(next.proof)), index, now: now)
         return now + LogLimits.pause
     }
@@ -74,12 +74,12 @@ extension Mesh {
     /// Those of whom the peer has as much as is here, or less, but something else: their last common entry is sent again,
     /// so that the fork comes out.
     mutating func offerDiffering(_ has: [LogAuthor: MeshMessage.KeptEntries], _ index: Int) {
-        for (author, kept) in has where !forks.isFrozen(author) {
-            guard let place = log.index(of: author), kept.last <= log.authors[place].last,
-                let digest = log.authors[place].digest(before: kept.last + 1),
+        for (author, kept) in has where !exchange.forks.isFrozen(author) {
+            guard let place = exchange.log.index(of: author), kept.last <= exchange.log.authors[place].last,
+                let digest = exchange.log.authors[place].digest(before: kept.last + 1),
                 EntryChain.mark(digest) != kept.digest
             else { continue }
-            links[index].entries.sent[author] = kept.last - 1
+            exchange.members[index].link.sent[author] = kept.last - 1
         }
     }
 }

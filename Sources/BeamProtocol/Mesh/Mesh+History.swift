@@ -33,17 +33,18 @@ extension Mesh {
 
     /// As a greeting says it.
     var toldCompleteSince: UInt64 {
-        catchUp.completeSince.map { max($0, log.completeSince).inMilliseconds64 } ?? MeshMessage.Greeting.unknown
+        catchUp.completeSince.map { max($0, exchange.log.completeSince).inMilliseconds64 }
+            ?? MeshMessage.Greeting.unknown
     }
 
     /// A peer has greeted: what it has and this device lacks is awaited.
     mutating func awaitHistory(_ greeting: MeshMessage.Greeting, _ index: Int, now: MediaTime) {
-        links[index].entries.exchange.offers = greeting.has
-        links[index].entries.exchange.lastServed = now
-        links[index].entries.exchange.awaited = greeting.has.mapValues(\.last)
+        exchange.members[index].link.equals.offered(greeting.has, now: now)
         // An author knows best what it has written so far: the rest is new.
         let author = LogAuthor(device: links[index].device, run: greeting.run)
-        if let number = history[author] { history[author] = min(number, greeting.has[author]?.last ?? 0) }
+        if let number = exchange.history[author] {
+            exchange.history[author] = min(number, greeting.has[author]?.last ?? 0)
+        }
         if catchUp.completeSince == nil, greeting.completeSince != MeshMessage.Greeting.unknown {
             catchUp.isTold = true
             let told = Duration.milliseconds(Int64(clamping: greeting.completeSince))
@@ -53,17 +54,17 @@ extension Mesh {
     }
 
     /// A link has ended before everything had come.
-    mutating func noteLost(_ link: Link) {
+    mutating func noteLost(_ member: LogExchange.Member) {
         guard catchUp.completeSince == nil, catchUp.lost.count < LogLimits.authors else { return }
-        catchUp.lost.merge(link.entries.exchange.awaited) { max($0, $1) }
+        catchUp.lost.merge(member.link.equals.awaited) { max($0, $1) }
     }
 
     /// Entries of a peer were taken, or are known.
     mutating func noteServed(_ finding: LogStore.Finding, _ index: Int, now: MediaTime) {
-        guard let offer = links[index].entries.exchange.offers[finding.author],
+        guard let offer = exchange.members[index].link.equals.offers[finding.author],
             finding.numbers.lowerBound <= offer.last
         else { return }
-        links[index].entries.exchange.lastServed = now
+        exchange.members[index].link.equals.lastServed = now
         catchUp.isDirty = true
     }
 
@@ -71,26 +72,27 @@ extension Mesh {
     mutating func settleHistory(now: MediaTime) -> MediaTime {
         guard membership != nil, !isEnded else { return .distantFuture }
         var next = MediaTime.distantFuture
-        for index in links.indices where links[index].isUp && !links[index].entries.exchange.awaited.isEmpty {
+        for index in links.indices where links[index].isUp {
+            var equals: EqualsExchange { exchange.members[index].link.equals }
+            guard !equals.awaited.isEmpty else { continue }
             if catchUp.isDirty {
-                links[index].entries.exchange.awaited = links[index].entries.exchange.awaited.filter {
+                exchange.members[index].link.equals.awaited = equals.awaited.filter {
                     isAwaited($0.key, upTo: $0.value)
                 }
-                if links[index].entries.exchange.awaited.isEmpty { continue }
+                if equals.awaited.isEmpty { continue }
             }
-            let exchange = links[index].entries.exchange
-            let patience = max(exchange.lastServed, exchange.toldUntil) + MeshLimits.offerPatience
+            let patience = max(equals.lastServed, equals.toldUntil) + MeshLimits.offerPatience
             guard patience <= now else {
                 next = min(next, patience)
                 continue
             }
-            links[index].entries.exchange.awaited = [:]
+            exchange.members[index].link.equals.awaited = [:]
             // What it has said to have, nobody may have. What comes all the same is taken.
             if catchUp.completeSince == nil { catchUp.missingUntil = age(now: now) }
         }
         catchUp.isDirty = false
-        let up = links.filter(\.isUp)
-        guard up.allSatisfy(\.entries.exchange.awaited.isEmpty) else { return next }
+        let up = exchange.members.filter(\.link.isGreeted)
+        guard up.allSatisfy(\.link.equals.awaited.isEmpty) else { return next }
         if catchUp.completeSince == nil {
             guard !up.isEmpty else { return next }
             let grace = catchUp.entered + MeshLimits.entranceGrace
@@ -105,19 +107,21 @@ extension Mesh {
             catchUp.lost = [:]
             if !catchUp.isTold { catchUp.missingUntil = max(catchUp.missingUntil, age(now: catchUp.entered)) }
             // What comes from now on is new, whatever was said to be there.
-            for (author, number) in history { history[author] = min(number, log.last(of: author)) }
+            for (author, number) in exchange.history {
+                exchange.history[author] = min(number, exchange.log.last(of: author))
+            }
         }
-        noteCompleteness(max(catchUp.missingUntil, log.completeSince))
+        noteCompleteness(max(catchUp.missingUntil, exchange.log.completeSince))
         return next
     }
 
     private func isAwaited(_ author: LogAuthor, upTo number: UInt32) -> Bool {
-        author != own && log.last(of: author) < number && !forks.isFrozen(author) && isWanted(author, upTo: number)
-            && membership?.everybody[author.device] != nil
+        author != own && exchange.log.last(of: author) < number && !exchange.forks.isFrozen(author)
+            && isWanted(author, upTo: number) && membership?.everybody[author.device] != nil
     }
 
     private mutating func noteCompleteness(_ since: Duration) {
         guard catchUp.know(completeSince: since) else { return }
-        outputs.append(.event(.history(completeSince: since)))
+        outputs.append(.event(.log(.history(completeSince: since))))
     }
 }

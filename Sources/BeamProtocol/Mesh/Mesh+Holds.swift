@@ -21,19 +21,19 @@ extension Mesh {
         case forked(at: UInt32)
     }
 
-    func verdict(_ finding: LogStore.Finding, _ link: Link, now: MediaTime) -> Verdict {
+    func verdict(_ finding: LogStore.Finding, _ peer: LogExchange.Member, now: MediaTime) -> Verdict {
         let author = finding.author
-        guard membership?.everybody[author.device] != nil, !forks.isFrozen(author) else { return .unwanted }
+        guard membership?.everybody[author.device] != nil, !exchange.forks.isFrozen(author) else { return .unwanted }
         guard author != own else { return finding.relation == .known ? .known : .own }
         switch finding.relation {
         case .known: return .known
         case .differs(let number): return .forked(at: number)
         case .late where !isWanted(author, upTo: finding.numbers.upperBound): return .unwanted
-        case .late where !believesStart(of: author, from: link, now: now): return .held(MeshLimits.lateHold)
+        case .late where !believesStart(of: author, from: peer, now: now): return .held(MeshLimits.lateHold)
         case .follows where !isWanted(author, upTo: finding.numbers.upperBound): return .unwanted
         case .follows, .late: break
         }
-        guard !isFree(finding, link, now: now), let due = budgets[author.device]?.due, due > now else { return .taken }
+        guard !isFree(finding, peer, now: now), let due = budgets[author.device]?.due, due > now else { return .taken }
         return .held(due - now + MeshLimits.budgetHold)
     }
 
@@ -46,18 +46,18 @@ extension Mesh {
     // MARK: Budgets
 
     /// What a member says to have had when it greeted is history: a newcomer takes it as fast as it comes, once.
-    private func isFree(_ finding: LogStore.Finding, _ link: Link, now: MediaTime) -> Bool {
+    private func isFree(_ finding: LogStore.Finding, _ peer: LogExchange.Member, now: MediaTime) -> Bool {
         guard now < catchUp.entered + MeshLimits.catchUpTime, catchUp.free.entries >= finding.digests.count,
-            catchUp.free.bytes >= finding.cost, let offer = link.entries.exchange.offers[finding.author]
+            catchUp.free.bytes >= finding.cost, let offer = peer.link.equals.offers[finding.author]
         else { return false }
         return finding.numbers.upperBound <= offer.last
     }
 
     /// Charges the author, whoever has brought its entries.
-    mutating func charge(_ finding: LogStore.Finding, _ link: Link, now: MediaTime) {
-        let first = max(finding.numbers.lowerBound, log.last(of: finding.author) + 1)
+    mutating func charge(_ finding: LogStore.Finding, _ peer: LogExchange.Member, now: MediaTime) {
+        let first = max(finding.numbers.lowerBound, exchange.log.last(of: finding.author) + 1)
         let entries = Int(finding.numbers.upperBound - first) + 1
-        guard !isFree(finding, link, now: now) else {
+        guard !isFree(finding, peer, now: now) else {
             catchUp.free.entries -= entries
             catchUp.free.bytes -= finding.cost
             return
@@ -71,19 +71,19 @@ extension Mesh {
 
     /// Whether a log may begin late, or go on after a gap: if nobody else who is here says to have what is missing, or has
     /// said so and doesn't send it.
-    private func believesStart(of author: LogAuthor, from link: Link, now: MediaTime) -> Bool {
-        let last = log.last(of: author)
+    private func believesStart(of author: LogAuthor, from peer: LogExchange.Member, now: MediaTime) -> Bool {
+        let last = exchange.log.last(of: author)
         guard let start = lateStarts[author] else { return false }
         let latest = start.since + MeshLimits.longestLateness
         // What is missing may be on its way: over another link, or from the same peer, who has been told where to go on.
         guard now >= catchUp.entered + MeshLimits.entranceGrace,
             now >= min(start.progress + MeshLimits.offerPatience, latest)
         else { return false }
-        return links.filter(\.isUp).allSatisfy { other in
-            guard other.id != link.id, let offer = other.entries.exchange.offers[author], offer.first <= last + 1,
+        return exchange.members.filter(\.link.isGreeted).allSatisfy { other in
+            guard other.id != peer.id, let offer = other.link.equals.offers[author], offer.first <= last + 1,
                 offer.last > last
             else { return true }
-            return now >= min(other.entries.exchange.lastServed + MeshLimits.offerPatience, latest)
+            return now >= min(other.link.equals.lastServed + MeshLimits.offerPatience, latest)
         }
     }
 
@@ -91,7 +91,7 @@ extension Mesh {
     /// kept, and only what it has signed, so that nobody takes others' places.
     mutating func isNewLateStart(_ finding: LogStore.Finding, now: MediaTime) -> Bool {
         let author = finding.author
-        guard finding.relation == .late, lateStarts[author] == nil, author != own, !forks.isFrozen(author),
+        guard finding.relation == .late, lateStarts[author] == nil, author != own, !exchange.forks.isFrozen(author),
             membership?.everybody[author.device] != nil, isWanted(author, upTo: finding.numbers.upperBound)
         else { return false }
         lateStarts = lateStarts.filter { now < $0.value.since + MeshLimits.longestLateness * 2 }
@@ -105,8 +105,8 @@ extension Mesh {
         var told: [MeshMessage.HeldAuthor] = []
         for (author, pause) in held {
             let pause = min(pause, MeshLimits.longestHold)
-            let last = log.last(of: author)
-            guard links[index].entries.exchange.tell(author, after: last, until: now + pause, now: now) else {
+            let last = exchange.log.last(of: author)
+            guard exchange.members[index].link.equals.tell(author, after: last, until: now + pause, now: now) else {
                 continue
             }
             told.append(
@@ -118,28 +118,28 @@ extension Mesh {
 
     /// The peer hasn't taken entries.
     mutating func take(_ held: [MeshMessage.HeldAuthor], from index: Int, now: MediaTime) {
-        for held in held where log.index(of: held.author) != nil {
-            let sent = links[index].entries.sent[held.author] ?? 0
+        for held in held where exchange.log.index(of: held.author) != nil {
+            let sent = exchange.members[index].link.sent[held.author] ?? 0
             guard held.after <= sent else { continue }
-            links[index].entries.sent[held.author] = held.after
-            links[index].entries.exchange.hold(
+            exchange.members[index].link.sent[held.author] = held.after
+            exchange.members[index].link.equals.hold(
                 held.author, again: Int(sent - held.after), for: .milliseconds(Int64(held.milliseconds)), now: now)
         }
     }
 
     /// Goes back to what may be sent again by now. Returns when that is to be done the next time.
     mutating func endHolds(_ index: Int, now: MediaTime) -> MediaTime {
-        var exchange = links[index].entries.exchange
-        guard let first = exchange.holds.values.min() else { return .distantFuture }
-        guard max(first, exchange.nextRewind) <= now else { return max(first, exchange.nextRewind) }
-        for (author, time) in exchange.holds where time <= now {
-            exchange.holds[author] = nil
-            let sent = links[index].entries.sent[author] ?? 0
-            guard let position = log.position(of: author, after: sent) else { continue }
-            links[index].entries.cursor = min(links[index].entries.cursor, position)
+        var equals = exchange.members[index].link.equals
+        guard let first = equals.holds.values.min() else { return .distantFuture }
+        guard max(first, equals.nextRewind) <= now else { return max(first, equals.nextRewind) }
+        for (author, time) in equals.holds where time <= now {
+            equals.holds[author] = nil
+            let sent = exchange.members[index].link.sent[author] ?? 0
+            guard let position = exchange.log.position(of: author, after: sent) else { continue }
+            exchange.members[index].link.cursor = min(exchange.members[index].link.cursor, position)
         }
-        exchange.nextRewind = now + MeshLimits.shortestHold
-        links[index].entries.exchange = exchange
-        return exchange.holds.values.min().map { max($0, exchange.nextRewind) } ?? .distantFuture
+        equals.nextRewind = now + MeshLimits.shortestHold
+        exchange.members[index].link.equals = equals
+        return equals.holds.values.min().map { max($0, equals.nextRewind) } ?? .distantFuture
     }
 }

@@ -17,7 +17,8 @@ extension Mesh {
         guard let stay, membership.mayPutOut(device, in: stay) else { throw .wasHereBefore }
         let letIn = membership.letIn(by: device)
         // Those go with their tree, by name only if others will need to know how far their logs count.
-        let named = letIn.map(\.device).filter { device in log.authors.contains { $0.author.device == device } }
+        let writers = Set(exchange.log.authors.map(\.author.device))
+        let named = letIn.map(\.device).filter(writers.contains)
         let endings = endings(
             of: [device] + (alsoThoseLetIn ? named.prefix(Self.mostTakenOver) : []), in: membership)
         let more = statements(endings + membership.endings(onlyBy: device))
@@ -34,7 +35,7 @@ extension Mesh {
     /// The stays of the devices, and what is known of their logs; the first one's is what is least left out.
     private func endings(of devices: [DeviceKey], in membership: Membership) -> [MembershipStatement.Ending] {
         devices.flatMap { device in
-            let logs = log.authors.filter { $0.author.device == device && $0.last > 0 }
+            let logs = exchange.log.authors.filter { $0.author.device == device && $0.last > 0 }
                 .sorted { $0.serial > $1.serial }.prefix(MembershipStatement.mostRuns)
             let last = Dictionary(logs.map { ($0.author.run, $0.last) }, uniquingKeysWith: { max($0, $1) })
             return membership.openStays(of: device).map { MembershipStatement.Ending(stay: $0, last: last) }

@@ -39,7 +39,9 @@ extension Mesh {
         ownStatus.flags = flags
         ownStatus.isDirty = true
         peopleChanged()
-        if was != isSharing { write(isSharing ? .shareBegan : .shareEnded, to: nil, now: now) }
+        guard was != isSharing else { return }
+        exchange.write(isSharing ? .shareBegan : .shareEnded, to: nil, now: now)
+        passOn(now: now)
     }
 
     /// Makes a new status of this device, for everybody.
@@ -51,7 +53,7 @@ extension Mesh {
         let newest = ownStatus.messageAuthors.sorted { $0.value > $1.value }.prefix(MeshLimits.statusAuthors)
         var received: [LogAuthor: UInt32] = [:]
         for (author, _) in newest {
-            if let place = log.index(of: author) { received[author] = log.authors[place].last }
+            if let place = exchange.log.index(of: author) { received[author] = exchange.log.authors[place].last }
         }
         let up = links.filter(\.isUp).map(\.device)
         statuses[own.device] = MemberStatus(
@@ -88,7 +90,7 @@ extension Mesh {
                 changedKeepsake()
                 appeared(device, now: now)
             }
-            confirm(status, of: device)
+            confirm(status, of: device, now: now)
             guard self.index(of: id) == index else { break }
         }
         if hasChanged { updatePresence(now: now) }
@@ -131,12 +133,15 @@ extension Mesh {
             outputs.append(.event(.full))
             return leave(now: now)
         }
-        for person in before where hops[person.device] == nil { report(messages.left(person.device)) }
+        for person in before where hops[person.device] == nil {
+            exchange.settleMessages(deliveries.left { $0.device == person.device })
+        }
+        passOn(now: now)
         var authors: Set<LogAuthor> = [own]
         for person in present {
             if let run = statuses[person.device]?.run { authors.insert(LogAuthor(device: person.device, run: run)) }
         }
-        log.presentAuthors = authors
+        exchange.log.presentAuthors = authors
     }
 
     /// Everybody who belongs to the room, in the order of stays.

@@ -51,12 +51,12 @@ extension Mesh {
     /// Asks a peer for what it said to have and is missing here, once.
     mutating func startRefills(from index: Int, now: MediaTime) {
         var asked: [MeshMessage.HeldAuthor] = []
-        for (author, offer) in links[index].entries.exchange.offers {
-            guard refills.count < Self.mostRefills, refills[author] == nil, !forks.isFrozen(author),
-                let log = log.index(of: author).map({ log.authors[$0] }), let gap = log.missing.last,
+        for (author, offer) in exchange.members[index].link.equals.offers {
+            guard refills.count < Self.mostRefills, refills[author] == nil, !exchange.forks.isFrozen(author),
+                let log = exchange.log.index(of: author).map({ exchange.log.authors[$0] }), let gap = log.missing.last,
                 offer.first > 0, offer.first <= gap.upperBound, offer.last >= log.first,
                 isWanted(author, upTo: log.first - 1),
-                links[index].entries.exchange.asksAgain(author)
+                exchange.members[index].link.equals.asksAgain(author)
             else { continue }
             refills[author] = LogRefill(link: links[index].id, numbers: offer.first..<log.first, now: now)
             asked.append(
@@ -77,7 +77,7 @@ extension Mesh {
                 refill.link == link, refill.isNext(finding.numbers)
             else { continue }
             let section = batch.sections[place]
-            guard log.isSigned(section, finding) else { throw .signature }
+            guard exchange.log.isSigned(section, finding) else { throw .signature }
             let items = batch.items.filter { Int($0.section) == place }.map(\.entry)
             let total = refills.values.reduce(0) { $0 + $1.cost } + finding.cost
             guard refill.take(section, finding, items, now: now), total <= LogLimits.bytes / 2 else {
@@ -86,8 +86,9 @@ extension Mesh {
             }
             refills[finding.author] = refill.isComplete ? nil : refill
             guard refill.isComplete, isWanted(finding.author, upTo: refill.numbers.upperBound - 1) else { continue }
-            tell(log.prepend(refill, to: finding.author, age: age(now: now)), now: now)
-            forgetDropped()
+            exchange.tell(exchange.log.prepend(refill, to: finding.author, age: age(now: now)), now: now)
+            exchange.forgetDropped()
+            passOn(now: now)
             catchUp.isDirty = true
         }
     }
@@ -98,7 +99,7 @@ extension Mesh {
         let before = refills.count
         refills = refills.filter { author, refill in
             refill.progress + MeshLimits.offerPatience > now && index(of: refill.link) != nil
-                && log.index(of: author).map { log.authors[$0].first } == refill.numbers.upperBound
+                && exchange.log.index(of: author).map { exchange.log.authors[$0].first } == refill.numbers.upperBound
         }
         if refills.count < before { startRefills(now: now) }
         return refills.values.reduce(.distantFuture) { min($0, $1.progress + MeshLimits.offerPatience) }

@@ -35,21 +35,10 @@ public enum MeshEvent: Sendable, Equatable {
     case entered(room: String)
     /// Who belongs to the room and is here, or was.
     case people([MeshPerson])
-    /// Captions, notes and alerts, in the order in which they came here.
-    case lines([LogLine])
-    case partial(author: DeviceKey, name: String, LogPartial?)
-    case message(LogIncomingMessage)
-    /// `count` recipients have the message with this ID.
-    case delivered(id: String, count: Int)
-    case undelivered(id: String, reason: LogFailure)
-    case unwritten(LogContent, reason: LogFailure)
+    /// About the log that all write. Its `began` comes before `entered`.
+    case log(LogEvent)
     /// The code for newcomers, the same at all members, or what is counted of wrong tries.
     case code(MeshCodeState)
-    /// This device writes more than is taken; false: not any more.
-    case slowed(Bool)
-    /// Everything that was written before this device entered has come, as far as anybody has it; since the room's beginning
-    /// nothing is missing of what was written after this time. Comes again when that changes. Zero: nothing is missing.
-    case history(completeSince: Duration)
     /// The member has told different members different things; they have its signatures. Nothing more of that run of its
     /// program is taken.
     case forked(DeviceKey, name: String)

@@ -299,22 +299,3 @@ public struct MeshSession: Sendable {
         }
     }
 }
-
-extension MeshEvent {
-    /// The same as an event of a room that a host keeps, if it is about words.
-    public var roomEvent: LogEvent? {
-        switch self {
-        case .entered: .began(completeSince: nil, takesNotes: true)
-        case .history(let since): .history(completeSince: since)
-        case .lines(let lines): .lines(lines)
-        case .partial(let author, let name, let partial): .partial(author: author, name: name, partial)
-        case .message(let message): .message(message)
-        case .delivered(let id, let count): .delivered(id: id, count: count)
-        case .undelivered(let id, let reason): .undelivered(id: id, reason: reason)
-        case .unwritten(let content, let reason): .unwritten(content, reason: reason)
-        case .slowed(let isSlowed): .slowed(isSlowed)
-        case .people, .code, .violated, .refused, .putOut, .memberPutOut, .full, .notResumed, .forked, .otherVersion:
-            nil
-        }
-    }
-}

@@ -144,7 +144,7 @@ struct LogFuzz {
         if room.partials.newest.count > 16 { return "too many partial captions" }
         if room.drafts.count > LogLimits.unsentEntries { return "too many drafts" }
         for member in room.members {
-            guard let link = member.link else { continue }
+            let link = member.link
             if member.settled.count > LogLimits.keptReceipts { return "too many results are kept" }
             if link.inFlight < 0 || link.inFlight > 2 * LogLimits.window + LogLimits.entryBody {
                 return "\(link.inFlight) bytes are in flight"

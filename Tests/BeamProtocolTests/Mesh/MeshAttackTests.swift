@@ -170,7 +170,7 @@ struct MeshAttackTests {
         #expect(room.notes(1).contains("member 1: hello"))
         let flooded = room.notes(1).count { $0.contains("flood") }
         #expect(flooded < 2600)
-        #expect(room.members[2].events.contains(.slowed(true)))
+        #expect(room.members[2].events.contains(.log(.slowed(true))))
         room.run(for: .seconds(30))
         #expect(room.notes(1).count { $0.contains("flood") } == 5000)
     }

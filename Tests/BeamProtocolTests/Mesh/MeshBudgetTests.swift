@@ -39,7 +39,7 @@ struct MeshBudgetTests {
             // Words of others pass, also those that come over the same link.
             for number in 0..<10 { #expect(room.notes(index).contains("member \(number % 4 + 1): \(number)")) }
             #expect(room.violators(index).isEmpty)
-            #expect(!room.members[index].events.contains(.slowed(true)))
+            #expect(!room.members[index].events.contains(.log(.slowed(true))))
         }
         // In the end all of it has come: nothing is lost by being held.
         room.run(for: .seconds(60))
@@ -67,7 +67,7 @@ struct MeshBudgetTests {
         room.say(.note("hello"), by: 0)
         room.run(for: .seconds(1))
         #expect(room.notes(1).contains("member 1: hello"))
-        #expect(room.members[0].mesh.links.allSatisfy { $0.entries.exchange.holds.count <= 1 })
+        #expect(room.members[0].mesh.exchange.members.allSatisfy { $0.link.equals.holds.count <= 1 })
     }
 
     @Test func `Held authors are as they were sent`() throws {

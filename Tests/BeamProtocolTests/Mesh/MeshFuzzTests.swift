@@ -264,6 +264,7 @@ private struct MeshFuzz {
         if membership.statements.count > MeshLimits.statements + 1 { return "too many statements" }
         if mesh.statuses.count > membership.people.count { return "statuses of nobody" }
         if mesh.links.count > open.count { return "more links than connections" }
+        if mesh.exchange.members.map(\.id.value) != mesh.links.map(\.id.value) { return "other members than links" }
         if Set(mesh.links.map(\.device)).count < mesh.links.count { return "two links to one member" }
         if !mesh.isEnded, mesh.present.first(where: { $0.device == mesh.own.device }) == nil {
             return "it isn't here itself"

@@ -375,7 +375,7 @@ struct MeshSimulation {
     /// The notes that the program has been told, as "author: text".
     func notes(_ index: Int) -> [String] {
         members[index].events.flatMap { event -> [String] in
-            guard case .lines(let lines) = event else { return [] }
+            guard case .log(.lines(let lines)) = event else { return [] }
             return lines.compactMap {
                 if case .note(let text) = $0.content { "\($0.name): \(text)" } else { nil }
             }
@@ -383,11 +383,11 @@ struct MeshSimulation {
     }
 
     func messages(_ index: Int) -> [String] {
-        members[index].events.compactMap { if case .message(let message) = $0 { message.id } else { nil } }
+        members[index].events.compactMap { if case .log(.message(let message)) = $0 { message.id } else { nil } }
     }
 
     func delivered(_ index: Int) -> [String] {
-        members[index].events.compactMap { if case .delivered(let id, _) = $0 { id } else { nil } }
+        members[index].events.compactMap { if case .log(.delivered(let id, _)) = $0 { id } else { nil } }
     }
 
     /// The numbers of those who are here, as the member knows.
@@ -404,6 +404,13 @@ struct MeshSimulation {
     mutating func say(_ input: LogInput, by index: Int) {
         act(index) { $0.handle(input, now: $1) }
     }
+}
+
+extension Mesh {
+    var log: LogStore { exchange.log }
+    var names: MemberNames { exchange.names }
+    var rates: [DeviceKey: AuthorRate] { exchange.rates }
+    var forks: ForkKeeping { exchange.forks }
 }
 
 extension MeshSealing {

@@ -36,8 +36,8 @@ struct MeshTests {
         // As if it had got the old word from somebody else.
         room.act(2) { (mesh, _) in
             for index in mesh.links.indices {
-                mesh.links[index].entries.sent = [:]
-                mesh.links[index].entries.cursor = mesh.log.start
+                mesh.exchange.members[index].link.sent = [:]
+                mesh.exchange.members[index].link.cursor = mesh.log.start
             }
         }
         room.run(for: .seconds(3))
@@ -51,7 +51,7 @@ struct MeshTests {
         room.say(.caption(text: "I agree", speaker: "member 2"), by: 0)
         room.run(for: .seconds(1))
         let voices = room.members[1].events.flatMap { event -> [String] in
-            if case .lines(let lines) = event { lines.compactMap { $0.transcriptLine?.voice } } else { [] }
+            if case .log(.lines(let lines)) = event { lines.compactMap { $0.transcriptLine?.voice } } else { [] }
         }
         #expect(voices == ["member 1: “member 2” says"])
     }
@@ -167,7 +167,7 @@ struct MeshTests {
         room.run(for: .seconds(6))
         let results = room.members[0].events.compactMap { event -> String? in
             switch event {
-            case .delivered(let id, _), .undelivered(let id, _): id
+            case .log(.delivered(let id, _)), .log(.undelivered(let id, _)): id
             default: nil
             }
         }
@@ -190,8 +190,8 @@ struct MeshTests {
         room.run(for: .milliseconds(500))
         let said = room.members[2].events.compactMap { event -> String? in
             switch event {
-            case .partial(_, _, let words): words?.text ?? "end"
-            case .lines(let lines):
+            case .log(.partial(_, _, let words)): words?.text ?? "end"
+            case .log(.lines(let lines)):
                 lines.compactMap { if case .caption(let text, _) = $0.content { text } else { nil } }.first
             default: nil
             }

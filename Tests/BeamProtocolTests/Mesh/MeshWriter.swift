@@ -53,7 +53,7 @@ extension MeshSimulation {
     mutating func plant(_ batch: LogMessage.Batch, at index: Int) {
         act(index) { mesh, now in
             guard let findings = try? mesh.log.inspect(batch) else { return }
-            _ = try? mesh.log.take(batch, findings, age: mesh.age(now: now))
+            _ = try? mesh.exchange.log.take(batch, findings, age: mesh.age(now: now))
         }
     }
 
@@ -80,6 +80,6 @@ extension MeshSimulation {
 
     /// What a member was told of its history.
     func histories(_ index: Int) -> [Duration] {
-        members[index].events.compactMap { if case .history(let since) = $0 { since } else { nil } }
+        members[index].events.compactMap { if case .log(.history(let since)) = $0 { since } else { nil } }
     }
 }

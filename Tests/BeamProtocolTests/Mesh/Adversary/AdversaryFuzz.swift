@@ -87,7 +87,7 @@ private struct AdversaryFuzz {
     /// Of each author; whatever it is called.
     private func notes(_ index: Int) -> [DeviceKey: [String]] {
         var notes: [DeviceKey: [String]] = [:]
-        for case .lines(let lines) in room.members[index].events {
+        for case .log(.lines(let lines)) in room.members[index].events {
             for line in lines {
                 guard case .note(let text) = line.content, text.hasPrefix("note ") else { continue }
                 notes[line.author, default: []].append(text)

@@ -228,7 +228,7 @@ struct RoomUnderAttack {
     /// Every honest author's words, each once and in order.
     private mutating func checkWords(of index: Int) {
         var notes: [DeviceKey: [String]] = [:]
-        for case .lines(let lines) in room.members[index].events {
+        for case .log(.lines(let lines)) in room.members[index].events {
             for line in lines {
                 if case .note(let text) = line.content { notes[line.author, default: []].append(text) }
             }
@@ -257,7 +257,7 @@ struct RoomUnderAttack {
             switch event {
             case .violated(let device, let what) where honest.contains { .made(UInt8($0 + 1)) == device }:
                 faults.append("\(name) blames \(device), which is honest: \(what)")
-            case .message(let message) where message.id == Adversary.strayMessage:
+            case .log(.message(let message)) where message.id == Adversary.strayMessage:
                 faults.append("\(name) is given a message for another")
             case .putOut, .full, .notResumed: faults.append("\(name) is out: \(event)")
             default: break
@@ -266,8 +266,8 @@ struct RoomUnderAttack {
         guard index != restartedIndex else { return }
         var results: [String: Int] = [:]
         for event in room.members[index].events {
-            if case .delivered(let id, _) = event { results[id, default: 0] += 1 }
-            if case .undelivered(let id, _) = event { results[id, default: 0] += 1 }
+            if case .log(.delivered(let id, _)) = event { results[id, default: 0] += 1 }
+            if case .log(.undelivered(let id, _)) = event { results[id, default: 0] += 1 }
         }
         for id in messages[index] where results[id] != 1 {
             faults.append("\(name) was told \(results[id] ?? 0) times what became of its message \(id)")
