@@ -91,8 +91,6 @@ struct QuestionKeeping: Sendable {
 extension Mesh {
     /// Questions of one member that are open here, and how fast new ones come.
     private static let mostQuestions = 8
-    /// A door sends a newcomer away before that; its word of it may be lost.
-    private static let longestQuestion = HostLimits.comparisonTimeout * 2
 
     // MARK: At the door
 
@@ -230,7 +228,7 @@ extension Mesh {
         guard !questions.others.isEmpty || !questions.own.isEmpty else { return }
         let here = Set(present.map(\.device))
         for (local, question) in questions.others
-        where !here.contains(question.door) || now - question.since >= Self.longestQuestion {
+        where !here.contains(question.door) || now - question.since >= MeshLimits.longestQuestion {
             questions.others[local] = nil
             outputs.append(.question(.withdrawn(local)))
         }

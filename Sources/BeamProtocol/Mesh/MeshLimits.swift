@@ -59,6 +59,9 @@ public enum MeshLimits {
     static let catchUpTime = Duration.seconds(30)
     /// A dial that the network hasn't answered by then has failed.
     static let dialTimeout = Duration.seconds(6)
+    /// A newcomer's question at another door is over by then: the door has sent it away (`HostLimits.comparisonTimeout`), and
+    /// its word of that may be lost.
+    static let longestQuestion = Duration.seconds(240)
     /// The member with the higher key waits so long for the other one to dial.
     static let dialGrace = Duration.milliseconds(1500)
 

@@ -25,6 +25,10 @@ struct MeshQuestionTests {
         return numbers[0]
     }
 
+    @Test func aDoorSendsANewcomerAwayBeforeOthersForgetIt() {
+        #expect(MeshLimits.longestQuestion > HostLimits.comparisonTimeout)
+    }
+
     @Test func theFirstAnswerCountsAndSeesTheDigits() throws {
         var simulation = try Self.asked()
         let first = try Self.number(simulation, at: 2)
