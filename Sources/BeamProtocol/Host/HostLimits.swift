@@ -1,4 +1,4 @@
-/// Limits on what peers may use, and timeouts. Security.md has a table of them.
+/// Limits on what peers may use, and timeouts. Limits.md has a table of them.
 enum HostLimits {
     /// Control connections of unknown peers that weren't admitted yet: in all, and for one address prefix.
     static let unknownConnections = 64

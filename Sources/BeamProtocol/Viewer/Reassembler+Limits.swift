@@ -1,7 +1,7 @@
 import BeamMedia
 
 extension Reassembler {
-    /// Bounds on memory and waiting. Security.md has a table of them.
+    /// Bounds on memory and waiting. Limits.md has a table of them.
     struct Limits: Sendable {
         /// Frames in reassembly, and the memory reserved for them in bytes.
         var frames = 64
