@@ -50,8 +50,10 @@ extension Broadcast {
         let rate = stream.layers[layer].use.current(now: now)
         var (needs, hasFallenBehind) = (Needs(), false)
         for index in senders.all.indices where layers[index] == layer {
+            // Asked only of a guest that is behind: to look at a path costs more than all the rest.
             let isImpatient =
-                layers.canLeaveFull(
+                senders.all[index].isBehind(stream.layers[layer])
+                && layers.canLeaveFull(
                     index, isReachable: senders.all[index].isReachable, reachable: survey.reachable)
                 && !senders.path(index).carriesMost(of: rate)
             let patience = isImpatient ? Self.queueTimeIfMovable : configuration.pacing.queueTime

@@ -83,6 +83,11 @@ struct Sender: Sendable {
         case fellBehind
     }
 
+    /// Frames before the layer's newest one still wait to be begun.
+    func isBehind(_ layer: SimulcastLayer) -> Bool {
+        if case .frame(let next) = cursor.next { next < layer.end - 1 } else { false }
+    }
+
     /// A frame was added to the layer. `patience`: how long the oldest frame may wait.
     mutating func pushed(_ layer: SimulcastLayer, patience: Duration, now: MediaTime) -> PushVerdict {
         guard destination.isSet else { return .none }
