@@ -34,7 +34,8 @@ extension MeshDriver {
         let driver = HostDriver(
             loop: loop,
             // It goes by the name of the member whose screen it is, as on a connection to that member.
-            session: Self.serving(Broadcast.Configuration(hasSound: true), by: identity, called: name(of: device)),
+            session: Self.serving(
+                Broadcast.Configuration(hasSound: true, hasReducedLayer: false), by: identity, called: name(of: device)),
             handlers: HostServer.Handlers(
                 onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
                 onDemand: { _, _ in }))

@@ -201,6 +201,19 @@ struct LayerAssignmentTests {
         #expect(moved.isEmpty)
     }
 
+    /// A relay passes on the frames that it gets, and encodes none.
+    @Test(arguments: [true, false]) func nobodyGetsALayerThatNobodyEncodes(hasReducedLayer: Bool) {
+        var bench = Bench()
+        bench.layers = LayerAssignment(bitRate: 8_000_000, usesFullChroma: false, hasReducedLayer: hasReducedLayer)
+        _ = bench.layers.pictureSizeChanged(PixelSize(width: 1920, height: 1080))
+        bench.add(nil)
+        bench.add(600_000)
+        bench.add(nil, bounds: PictureBounds(sides: PixelSize(width: 1280, height: 1280), area: 1280 * 720))
+        let moved = bench.run(seconds: 20, rate: 6_000_000)
+        #expect(bench.present == (hasReducedLayer ? [0, 1, 1] : [0, 0, 0]))
+        #expect(moved.isEmpty != hasReducedLayer)
+    }
+
     @Test func version1StaysWhereItIs() {
         var bench = Bench()
         bench.add(nil)

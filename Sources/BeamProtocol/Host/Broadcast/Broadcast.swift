@@ -18,10 +18,14 @@ public struct Broadcast: Sendable {
         public var usesFullChroma: Bool
         /// There may be sound (`handleSound`).
         public var hasSound: Bool
+        /// Somebody encodes a reduced layer when it is demanded. Frames that come from elsewhere are of one layer.
+        public var hasReducedLayer: Bool
 
         public init(
-            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false, hasSound: Bool = false
+            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false, hasSound: Bool = false,
+            hasReducedLayer: Bool = true
         ) {
+            self.hasReducedLayer = hasReducedLayer
             self.pacing = pacing
             self.bitRate = bitRate
             self.usesFullChroma = usesFullChroma
@@ -86,7 +90,9 @@ public struct Broadcast: Sendable {
         self.configuration = configuration
         self.random = random
         stream = HostStream(configuration.pacing, random: &self.random)
-        layers = LayerAssignment(bitRate: configuration.bitRate, usesFullChroma: configuration.usesFullChroma)
+        layers = LayerAssignment(
+            bitRate: configuration.bitRate, usesFullChroma: configuration.usesFullChroma,
+            hasReducedLayer: configuration.hasReducedLayer)
     }
 
     /// The next thing that was decided already; nil if there is none. Unlike `pollOutput` it begins nothing.

@@ -42,7 +42,7 @@ extension LayerAssignment {
     /// Chooses the layer that serves all guests best, and returns those of the group that aren't in it yet: they have to
     /// `move`.
     mutating func chooseForGroup(_ paths: some GuestPaths, now: MediaTime) -> (layer: Int, guests: [Int])? {
-        guard hasGroup else { return nil }
+        guard hasReducedLayer, hasGroup else { return nil }
         let limit = Double(bitRate)
         var viewers = places.indices.map { index -> LayerDivision.Viewer in
             let place = places[index]

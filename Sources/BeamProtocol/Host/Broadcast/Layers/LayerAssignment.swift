@@ -57,6 +57,8 @@ struct LayerAssignment: Sendable {
     let bitRate: Int
     /// The full layer is 4:4:4.
     let usesFullChroma: Bool
+    /// Somebody encodes a reduced layer. If not, all guests have the full one, whatever their paths carry.
+    let hasReducedLayer: Bool
     /// Somebody who isn't a guest takes the full layer, too: no guest slows it down.
     var isFullLayerKept = false
     /// Of the full layer, at full quality; nil: not known yet.
@@ -68,9 +70,10 @@ struct LayerAssignment: Sendable {
     /// reconnects.
     private(set) var history: [(device: DeviceKey, isPaired: Bool, hysteresis: LayerHysteresis)] = []
 
-    init(bitRate: Int, usesFullChroma: Bool) {
+    init(bitRate: Int, usesFullChroma: Bool, hasReducedLayer: Bool = true) {
         self.bitRate = bitRate
         self.usesFullChroma = usesFullChroma
+        self.hasReducedLayer = hasReducedLayer
     }
 
     /// The layer of the guest at that index.
@@ -91,7 +94,9 @@ struct LayerAssignment: Sendable {
         if place.shown.isLimited { place.shown.apply() }
         if let known = history.first(where: { $0.device == guest.device }) { place.hysteresis = known.hysteresis }
         let takesFull = !usesFullChroma || place.decodesFullChroma
-        if !takesFull || place.shown.isLimited || place.hysteresis.isReduced { place.layer = SimulcastLayer.reduced }
+        if hasReducedLayer, !takesFull || place.shown.isLimited || place.hysteresis.isReduced {
+            place.layer = SimulcastLayer.reduced
+        }
         places.append(place)
     }
 
@@ -116,9 +121,9 @@ struct LayerAssignment: Sendable {
     /// The guest is in the full layer, and others watch or record that. `reachable`: how many do, `isReachable`: it is one
     /// of them.
     func canLeaveFull(_ index: Int, isReachable: Bool, reachable: Int) -> Bool {
-        guard places[index].device != nil, places[index].layer == SimulcastLayer.full, !isInGroup(index) else {
-            return false
-        }
+        guard hasReducedLayer, places[index].device != nil, places[index].layer == SimulcastLayer.full,
+            !isInGroup(index)
+        else { return false }
         return isFullLayerKept || reachable > (isReachable ? 1 : 0)
     }
 
@@ -135,7 +140,7 @@ struct LayerAssignment: Sendable {
     /// Something was heard of the guest's path, or the guest shows the picture in another size. `use`: the full layer's.
     mutating func choose(_ index: Int, _ paths: some GuestPaths, use: inout LayerUse, now: MediaTime) -> Change {
         let path = paths.path(index)
-        guard path.reports, !path.isSilent else { return .none }
+        guard hasReducedLayer, path.reports, !path.isSilent else { return .none }
         let (isDecided, change) = fitShownSize(index, paths, now: now)
         if isDecided || usesFullChroma && !places[index].decodesFullChroma || isInGroup(index) { return change }
         if places[index].layer == SimulcastLayer.full {
