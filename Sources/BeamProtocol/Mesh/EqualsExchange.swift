@@ -4,7 +4,7 @@ import BeamMedia
 struct EqualsExchange: Sendable {
     // MARK: What the peer wants
 
-    /// Authors of whom it takes nothing before these times.
+    /// Authors whose entries it doesn't take before these times.
     var holds: [LogAuthor: MediaTime] = [:]
     /// Going back in the order of entries takes a walk through all of them, so it isn't done more often than this.
     var nextRewind = MediaTime.distantPast

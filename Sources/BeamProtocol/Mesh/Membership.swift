@@ -5,7 +5,7 @@ import BeamMedia
 /// Nobody keeps the list: each member has a set of signed statements. An admission begins a *stay* of a device, which its
 /// ID names; what a device says as a member names the stay in which it says it. So all statements form a tree
 /// (`MembershipTree`), with the founder's stay as its root. A device belongs to the room if one of its stays isn't over. A
-/// stay is over if a member that was there before it has ended it, or if the stay is over of whom it was let in by.
+/// stay is over if a member that was there before it has ended it, or if the stay of its inviter is over.
 ///
 /// What is guaranteed, whatever members sign and in whatever order it arrives:
 ///
@@ -57,7 +57,7 @@ struct Membership: Sendable {
     private(set) var everybody: [DeviceKey: String] = [:]
     /// Those of them that don't belong to the room any more, and by whose word.
     private(set) var putOut: [DeviceKey: DeviceKey] = [:]
-    /// Changes whenever somebody is put out; 0: nobody was. Who was put out may know what was agreed on before.
+    /// Changes whenever somebody is put out; 0: nobody was. A member that was put out may know what was agreed on before.
     private(set) var endingsDigest: UInt64 = 0
     /// How often the whole set was gone through: what costs time.
     private(set) var evaluations = 0

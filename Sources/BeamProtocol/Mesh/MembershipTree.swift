@@ -185,7 +185,7 @@ struct MembershipTree: Sendable {
     }
 
     /// The devices in their turns: each stay's part of the tree begins with its own device, then come those whom it has let
-    /// in, one of each part in turn, the parts in the order of stays. Who has several stays takes the first of its turns.
+    /// in, one of each part in turn, the parts in the order of stays. A device with several stays takes the first of its turns.
     func inTurn(_ devices: Set<DeviceKey>, _ over: [ID: End]) -> [DeviceKey] {
         let open = stays.filter { over[$0.id] == nil }
         let children = Dictionary(grouping: open.filter { $0.id != .founder }, by: \.parent)

@@ -84,7 +84,7 @@ extension Mesh {
                         pause: codes.guardian.pause(now: now), isBeforeLastTry: code?.isBeforeLastTry ?? false))))
     }
 
-    /// Who has caused it; nil: that isn't told of a code that was replaced for this reason, or is nobody of the room.
+    /// The member that has caused it; nil: it isn't told for this reason, or has left the room.
     private func causeMember(_ cause: MeshCode.Cause, of reason: CodeChange.Reason?) -> DeviceKey? {
         let isTold = reason == .wrongTries || reason == .byMember
         return isTold && membership?.belongs(cause.member) == true ? cause.member : nil

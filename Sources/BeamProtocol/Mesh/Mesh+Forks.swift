@@ -71,8 +71,8 @@ extension Mesh {
         return now + LogLimits.pause
     }
 
-    /// Those of whom the peer has as much as is here, or less, but something else: their last common entry is sent again,
-    /// so that the fork comes out.
+    /// For each author whose entries end differently at the peer, which has no more of them than are here: the last common
+    /// one is sent again, so that the fork comes out.
     mutating func offerDiffering(_ has: [LogAuthor: MeshMessage.KeptEntries], _ index: Int) {
         for (author, kept) in has where !exchange.forks.isFrozen(author) {
             guard let place = exchange.log.index(of: author), kept.last <= exchange.log.authors[place].last,

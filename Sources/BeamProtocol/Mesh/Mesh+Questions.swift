@@ -234,7 +234,7 @@ extension Mesh {
         }
         for (number, question) in questions.own {
             guard let member = question.takenBy, !here.contains(member) else { continue }
-            // Who was to compare digits can't any more; nobody else has agreed to.
+            // The member that was to compare digits has gone; nobody else has agreed to.
             questions.own[number] = nil
             outputs.append(.question(.decided(number, accept: false)))
         }

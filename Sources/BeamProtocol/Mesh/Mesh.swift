@@ -50,7 +50,7 @@ struct Mesh: Sendable {
     /// The newest of each member, and when it came.
     var statuses: [DeviceKey: MemberStatus] = [:]
     var statusTimes: [DeviceKey: MediaTime] = [:]
-    /// When somebody who is here will have been silent for too long; nil: nobody else is here.
+    /// When the first present member counts as silent; nil: nobody else is here.
     var staleness: MediaTime?
     var ownStatus = OwnStatus()
     /// Who is here, this device included, in the order of stays; and the number of links to each.

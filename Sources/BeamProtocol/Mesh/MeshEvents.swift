@@ -17,7 +17,7 @@ public enum MeshRefusal: Error, Hashable, Sendable {
     case full
     /// The room's membership has changed so often that it takes no further change.
     case tooManyChanges
-    /// Who is to be put out was here before.
+    /// The member that is to be put out was here before.
     case wasHereBefore
     /// The two members have another link.
     case second

@@ -80,11 +80,11 @@ public enum MeshLimits {
     static let tooManyPause = Duration.seconds(10)
     /// Links of members that haven't greeted, at a time.
     static let waitingLinks = 16
-    /// Who has broken the rules gets no link for so long, after the first time, the second, …; the last one repeats. After
-    /// the memory's time nothing is held against it.
+    /// A member that has broken the rules gets no link for so long, after the first time, the second, …; the last one
+    /// repeats. After the memory's time nothing is held against it.
     static let violationPauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
     static let violationMemory = Duration.seconds(1800)
-    /// Who finds the room full tries again after so long.
+    /// A member that finds the room full tries again after so long.
     static let fullPauses: [Duration] = [.seconds(5), .seconds(10), .seconds(30)]
     static let strangersPause = Duration.seconds(5)
     /// The longest pause that a peer is believed.

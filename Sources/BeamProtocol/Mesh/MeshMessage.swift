@@ -61,8 +61,8 @@ enum MeshMessage: Hashable, Sendable {
     /// The sender refuses the receiver's links for a while, and closes this one.
     case paused(MeshPause)
 
-    /// A message of the dialog of a viewer with a host, on the link of two members: what they say on a connection of their
-    /// own outside rooms.
+    /// A control message between a viewer and a host, tunnelled over a member link. Outside rooms it has a connection of
+    /// its own.
     struct Carried: Hashable, Sendable {
         /// Whose screen it is about. Another member may serve it on.
         var source: DeviceKey

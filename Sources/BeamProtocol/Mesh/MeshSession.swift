@@ -146,7 +146,7 @@ public struct MeshSession: Sendable {
 
     public func kept(now: MediaTime) -> KeptRoom? { mesh.kept(now: now) }
 
-    /// Links to peers of whom nothing is known: neither members nor the one through which this device enters.
+    /// Links to unknown peers: neither members nor the one through which this device enters.
     public var unknownLinks: Int { mesh.links.count { !belongs($0.device) } }
 
     /// The link to the member, if it is up.
