@@ -21,7 +21,7 @@ final class AcceptGate: ChannelInboundHandler {
     static let acceptsPerTurn: UInt = 4
     /// Connections that wait in the system, if they come faster than that.
     static let backlog: Int32 = 256
-    /// At most 20 connections are accepted in 10 ms, whoever they are from: 2,000 a second.
+    /// At most 20 connections are accepted in 10 ms, from all addresses together: 2,000 a second.
     private static let slice = TimeAmount.milliseconds(10)
     private static let acceptsPerSlice = 20
     /// From a failure to accept to the next try.
@@ -72,10 +72,9 @@ final class AcceptGate: ChannelInboundHandler {
         isPaused = true
         // Fails only on a closed channel, which accepts nothing anyway.
         try? context.channel.syncOptions?.setOption(.autoRead, value: false)
-        let bound = NIOLoopBound((handler: self, channel: context.channel), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(deadline: end) {
-            bound.value.handler.isPaused = false
-            try? bound.value.channel.syncOptions?.setOption(.autoRead, value: true)
+        context.eventLoop.assumeIsolated().scheduleTask(deadline: end) { [self, channel = context.channel] in
+            isPaused = false
+            try? channel.syncOptions?.setOption(.autoRead, value: true)
         }
     }
 }

@@ -18,11 +18,9 @@ final class ClosingConnections {
         if !isLast, channels.count >= Self.most { channels.removeFirst().reset() }
         channels.append(channel)
         channel.closeAfterFlushing()
-        let bound = NIOLoopBound((self, channel), eventLoop: channel.eventLoop)
-        channel.closeFuture.whenComplete { _ in
-            let (closing, channel) = bound.value
-            closing.channels.removeAll { $0 === channel }
-            if closing.channels.isEmpty { closing.whenEmpty?() }
+        channel.closeFuture.assumeIsolated().whenComplete { [self] _ in
+            channels.removeAll { $0 === channel }
+            if channels.isEmpty { whenEmpty?() }
         }
     }
 

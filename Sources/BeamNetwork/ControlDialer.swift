@@ -28,21 +28,6 @@ final class ControlDialer {
         var onOtherHost: (Endpoint) -> Void
     }
 
-    fileprivate final class Attempt {
-        let endpoint: Endpoint
-        let began: NIODeadline
-        /// Those that connect or are connected: several if the host's name has several addresses.
-        var channels: [any Channel] = []
-        /// The one that is connected, and in version 2 its last handler.
-        var channel: (any Channel)?
-        var secure: SecureControl?
-
-        init(_ endpoint: Endpoint) {
-            self.endpoint = endpoint
-            began = .now()
-        }
-    }
-
     /// Bytes that may wait to be sent to a host. If more wait, the host isn't reading, and the connection is reset.
     private static let mostUnsent = 256 << 10
     /// Bytes that one read takes: one TLS record.
@@ -81,9 +66,9 @@ final class ControlDialer {
     private var isDialling = false
     /// Attempts begun since `dial`.
     private var begun = 0
-    private var open: [Attempt] = []
+    private var open: [DialAttempt] = []
     /// The connection that is used, once there is one.
-    private var chosen: Attempt?
+    private var chosen: DialAttempt?
     private var timer: Scheduled<Void>?
     /// Counts dials, so that what belongs to an earlier one is recognised.
     private var dialled: UInt64 = 0
@@ -149,7 +134,7 @@ final class ControlDialer {
         let (used, unused) = (chosen, open)
         (chosen, open) = (nil, [])
         used?.channel?.closeAfterFlushing()
-        for attempt in unused { abandon(attempt) }
+        for attempt in unused { attempt.abandon() }
         isDialling = false
         begun = 0
     }
@@ -180,16 +165,15 @@ final class ControlDialer {
             if open.isEmpty { return end("it was tried too often", .network) }
             return scheduleNext()
         }
-        let attempt = Attempt(endpoint)
+        let attempt = DialAttempt(endpoint)
         begun += 1
         open.append(attempt)
         scheduleNext()
-        let bound = NIOLoopBound((self, attempt), eventLoop: loop)
-        makeBootstrap(attempt).connect(host: attempt.endpoint.host, port: Int(attempt.endpoint.port)).whenComplete {
-            let (dialer, attempt) = bound.value
+        let connected = makeBootstrap(attempt).connect(host: endpoint.host, port: Int(endpoint.port))
+        connected.assumeIsolated().whenComplete { [self] in
             switch $0 {
-            case .success(let channel): dialer.connected(attempt, channel)
-            case .failure(let error): dialer.failed(attempt, networkReason(error))
+            case .success(let channel): self.connected(attempt, channel)
+            case .failure(let error): failed(attempt, networkReason(error))
             }
         }
     }
@@ -203,7 +187,7 @@ final class ControlDialer {
         return nil
     }
 
-    private func makeBootstrap(_ attempt: Attempt) -> ClientBootstrap {
+    private func makeBootstrap(_ attempt: DialAttempt) -> ClientBootstrap {
         let bound = NIOLoopBound((self, attempt), eventLoop: loop)
         var bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(Self.connectTimeout)
@@ -225,7 +209,7 @@ final class ControlDialer {
         return bootstrap
     }
 
-    private func prepare(_ channel: any Channel, _ attempt: Attempt) throws {
+    private func prepare(_ channel: any Channel, _ attempt: DialAttempt) throws {
         let pipeline = channel.pipeline.syncOperations
         attempt.channels.append(channel)
         switch version {
@@ -262,29 +246,28 @@ final class ControlDialer {
         timer = nil
         // Version 1 has no handshake that could stall, and its hosts may ask a person for each connection.
         guard version == .version2 else { return }
-        let bound = NIOLoopBound(self, eventLoop: loop)
         let pause = Self.pauses[min(max(1, begun), Self.pauses.count) - 1]
-        timer = loop.scheduleTask(in: pause) { bound.value.beginNext() }
+        timer = loop.assumeIsolated().scheduleTask(in: pause) { [self] in beginNext() }
     }
 
     private func beginNext() {
         guard chosen == nil, let newest = open.last else { return }
-        let age = NIODeadline.now() - newest.began
+        let age = newest.age
         if begun > 1, !candidates.hasUntried, age < Self.pauseForSlowHost, open.contains(where: \.isAnswered) {
             return scheduleNext()
         }
         if open.count >= mostOpen {
-            guard let oldest = open.first, NIODeadline.now() - oldest.began >= Self.oldAttempt else {
+            guard let oldest = open.first, oldest.age >= Self.oldAttempt else {
                 return scheduleNext()
             }
-            abandon(open.removeFirst())
+            open.removeFirst().abandon()
         }
         begin()
     }
 
     // MARK: What becomes of an attempt
 
-    private func connected(_ attempt: Attempt, _ channel: any Channel) {
+    private func connected(_ attempt: DialAttempt, _ channel: any Channel) {
         guard chosen == nil, open.contains(where: { $0 === attempt }) else { return channel.reset() }
         attempt.channel = channel
         candidates.answered(attempt.endpoint)
@@ -296,38 +279,32 @@ final class ControlDialer {
         if chosen === attempt, !channel.isActive { end("the other side has closed the connection", .network) }
     }
 
-    private func secured(_ attempt: Attempt, _ host: DeviceKey, _ channel: any Channel) {
+    private func secured(_ attempt: DialAttempt, _ host: DeviceKey, _ channel: any Channel) {
         guard chosen == nil, attempt.channel === channel, open.contains(where: { $0 === attempt }) else { return }
         if let expected, !expected.contains(host) { return foundOther(attempt, host) }
         choose(attempt)
         events.onSecured(host, channel.remoteAddress)
     }
 
-    private func choose(_ attempt: Attempt) {
+    private func choose(_ attempt: DialAttempt) {
         timer?.cancel()
         timer = nil
         isDialling = false
         chosen = attempt
         let others = open.filter { $0 !== attempt }
         open = []
-        for other in others { abandon(other) }
-    }
-
-    private func abandon(_ attempt: Attempt) {
-        attempt.secure?.discard()
-        // At once: an orderly end of TLS would wait for an answer.
-        for channel in attempt.channels { channel.reset() }
+        for other in others { other.abandon() }
     }
 
     /// Another host is at this address than the one that is sought.
-    private func foundOther(_ attempt: Attempt, _ host: DeviceKey) {
+    private func foundOther(_ attempt: DialAttempt, _ host: DeviceKey) {
         events.onOtherHost(attempt.endpoint)
         exclude(
             attempt.endpoint, "\(attempt.endpoint): \(DialCandidates.otherMachine)", .wrongHost(host))
     }
 
     /// TCP couldn't connect.
-    private func failed(_ attempt: Attempt, _ reason: String) {
+    private func failed(_ attempt: DialAttempt, _ reason: String) {
         guard open.contains(where: { $0 === attempt }) else { return }
         let endpoint = attempt.endpoint
         open.removeAll { $0 === attempt }
@@ -338,12 +315,12 @@ final class ControlDialer {
         goOn()
     }
 
-    private func secureEnded(_ attempt: Attempt, _ channel: any Channel, _ reason: String) {
+    private func secureEnded(_ attempt: DialAttempt, _ channel: any Channel, _ reason: String) {
         // While TCP connects, the bootstrap reports the failure.
         guard attempt.channel === channel, let secure = attempt.secure else { return }
-        if chosen === attempt { return end(reason, failure(of: secure, reason)) }
+        if chosen === attempt { return end(reason, secure.dialFailure(reason)) }
         guard open.contains(where: { $0 === attempt }) else { return }
-        let failure = failure(of: secure, reason)
+        let failure = secure.dialFailure(reason)
         open.removeAll { $0 === attempt }
         if failure == .network {
             // Another attempt may still be secured.
@@ -361,7 +338,7 @@ final class ControlDialer {
         candidates.exclude(endpoint, reason, failure)
         let others = open.filter { $0.endpoint == endpoint }
         open.removeAll { $0.endpoint == endpoint }
-        for other in others { abandon(other) }
+        for other in others { other.abandon() }
         goOn()
     }
 
@@ -374,15 +351,6 @@ final class ControlDialer {
         end(outcome.reason, outcome.failure)
     }
 
-    private func failure(of secure: SecureControl, _ reason: String) -> ViewerSession.ControlFailure {
-        switch secure.certificate {
-        case .failure: .refusedCertificate
-        case .success: TLSFailure.isFinal(reason) ? .refusedCertificate : .network
-        // A handshake that stalls because packets are lost says nothing of what the host speaks.
-        case nil: secure.stall == nil || secure.stall == .nothingReceived ? .notSecure : .network
-        }
-    }
-
     private func end(_ reason: String, _ failure: ViewerSession.ControlFailure) {
         chosen = nil
         close()
@@ -391,19 +359,7 @@ final class ControlDialer {
 
     /// Does something later on the loop, unless something else is dialled or the connection is closed meanwhile.
     private func later(_ action: @escaping (ControlDialer) -> Void) {
-        let bound = NIOLoopBound((self, action), eventLoop: loop)
         let number = dialled
-        loop.execute {
-            let (dialer, action) = bound.value
-            if dialer.dialled == number { action(dialer) }
-        }
-    }
-}
-
-extension ControlDialer.Attempt {
-    /// TCP is established, and the host's machine has received all that was sent to it.
-    fileprivate var isAnswered: Bool {
-        guard let progress = channel.flatMap({ TCPProgress($0) }) else { return false }
-        return progress.unacknowledged == 0
+        loop.assumeIsolated().execute { [self] in if dialled == number { action(self) } }
     }
 }

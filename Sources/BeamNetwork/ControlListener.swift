@@ -96,15 +96,12 @@ final class ControlListener: HostControl {
 
     /// Without an address: one IPv6 socket that serves IPv4, too; IPv4 alone if the machine has no IPv6.
     func start(_ address: String?, port: UInt16) -> EventLoopFuture<SocketAddress> {
-        let bound = NIOLoopBound(self, eventLoop: loop)
         let addresses = address.map { [$0] } ?? ["::", "0.0.0.0"]
-        return bind(addresses[...], port: port).flatMap { listener in
-            bound.value.listen(on: listener)
-            guard let local = listener.localAddress else {
-                return listener.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
-            }
-            return listener.eventLoop.makeSucceededFuture(local)
-        }
+        return bind(addresses[...], port: port).assumeIsolated().flatMapThrowing { [self] listener in
+            listen(on: listener)
+            guard let local = listener.localAddress else { throw ChannelError.ioOnClosedChannel }
+            return local
+        }.nonisolated()
     }
 
     /// Closes the socket; nothing was accepted yet.
@@ -115,8 +112,7 @@ final class ControlListener: HostControl {
 
     private func listen(on channel: any Channel) {
         listener = channel
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        channel.closeFuture.whenComplete { _ in bound.value.listenerClosed(channel) }
+        channel.closeFuture.assumeIsolated().whenComplete { [self] _ in listenerClosed(channel) }
     }
 
     /// The listening socket was closed, which NIO does after an error that it takes for a lasting one, for example when
@@ -130,20 +126,19 @@ final class ControlListener: HostControl {
     }
 
     private func listenAgain(_ address: (host: String, port: UInt16)) {
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        bind([address.host], port: address.port).whenComplete { result in
-            guard !bound.value.isShuttingDown else {
+        bind([address.host], port: address.port).assumeIsolated().whenComplete { [self] result in
+            guard !isShuttingDown else {
                 if case .success(let channel) = result { channel.close(promise: nil) }
                 return
             }
             switch result {
             case .success(let channel):
-                bound.value.listenFailure = nil
-                bound.value.listen(on: channel)
-                bound.value.events.onListeningAgain()
+                listenFailure = nil
+                listen(on: channel)
+                events.onListeningAgain()
             case .failure:
-                bound.eventLoop.scheduleTask(in: Self.listenRetry) {
-                    if !bound.value.isShuttingDown { bound.value.listenAgain(address) }
+                loop.assumeIsolated().scheduleTask(in: Self.listenRetry) { [self] in
+                    if !isShuttingDown { listenAgain(address) }
                 }
             }
         }
@@ -222,10 +217,9 @@ final class ControlListener: HostControl {
         }
         accepted[ObjectIdentifier(channel)] = id
         // Also for a connection that ends before its pipeline is made.
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        channel.closeFuture.whenComplete { _ in
-            bound.value.accepted.removeValue(forKey: ObjectIdentifier(channel))
-            bound.value.ended(id)
+        channel.closeFuture.assumeIsolated().whenComplete { [self] _ in
+            accepted.removeValue(forKey: ObjectIdentifier(channel))
+            ended(id)
         }
         return true
     }
@@ -330,11 +324,10 @@ final class ControlListener: HostControl {
         // Doesn't wait longer for peers that don't close their side.
         let timeout = loop.scheduleTask(in: .seconds(2)) { done.succeed() }
         completeShutdownIfDone()
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        return done.futureResult.map {
+        return done.futureResult.assumeIsolated().map { [self] in
             timeout.cancel()
-            bound.value.handshakes.stop()
-        }
+            handshakes.stop()
+        }.nonisolated()
     }
 
     private func completeShutdownIfDone() {

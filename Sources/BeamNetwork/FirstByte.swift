@@ -35,11 +35,10 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
         let seconds = timeout.nanoseconds / 1_000_000_000
-        timer = context.eventLoop.scheduleTask(in: timeout) {
-            bound.value.handler.end("the other side has sent nothing for \(seconds) s")
-            bound.value.context.close(promise: nil)
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: timeout) { [self] in
+            end("the other side has sent nothing for \(seconds) s")
+            context.close(promise: nil)
         }
     }
 

@@ -6,17 +6,16 @@ import NIOCore
 import NIOPosix
 
 /// Carries out what a `HostSession` decides. Confined to its event loop.
-final class HostDriver {
+final class HostDriver: GuestDriver {
     let loop: any EventLoop
     private let handlers: HostServer.Handlers
     private let timer: DeadlineTimer
     private var session: HostSession
     private var isPumping = false
-    private var isShuttingDown = false
+    var isShuttingDown = false
     private var meter = LoadMeter()
 
-    /// Set at once by whoever makes the driver: it tells the driver of connections.
-    private var control: (any HostControl)?
+    var control: (any HostControl)?
     private var media: (any Channel)?
     /// Where the media socket was to be bound.
     private var mediaAddress: SocketAddress?
@@ -39,26 +38,13 @@ final class HostDriver {
 
     func isKnownAddress(_ address: IPAddress) -> Bool { session.isKnownAddress(address) }
 
-    /// Sets where control connections come from.
-    func setControl(_ control: any HostControl) { self.control = control }
-
     // MARK: Shutting down
 
-    func shutdown() -> EventLoopFuture<Void> {
-        isShuttingDown = true
-        control?.beginShutdown()
-        handle(.shutdown)
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        return (control?.finishShutdown() ?? loop.makeSucceededVoidFuture()).map { bound.value.end() }
-    }
+    func sayFarewell() { handle(HostSession.Input.shutdown) }
 
-    /// Nothing could be started.
-    func cancel() { isShuttingDown = true }
-
-    private func end() {
+    func end() {
         timer.cancel()
         media?.close(promise: nil)
-        control = nil
     }
 
     // MARK: Inputs
@@ -95,27 +81,20 @@ final class HostDriver {
 
     fileprivate func datagramsRead() { pump() }
 
-    /// Takes a new control connection. False: it is to be closed.
-    func admits(_ id: ConnectionID, from address: IPAddress) -> Bool {
-        guard !isShuttingDown else { return false }
-        handle(.connectionOpened(id, from: address))
-        return true
-    }
-
     // MARK: Media
 
     /// Opens the media socket; the port may be another one if this is in use.
     func bindMedia(_ address: SocketAddress) -> EventLoopFuture<UInt16> {
-        let bound = NIOLoopBound(self, eventLoop: loop)
         mediaAddress = address
-        return makeMediaBootstrap(isV6: address.isV6).bind(to: address).flatMapError { error in
+        let bootstrap = makeMediaBootstrap(isV6: address.isV6)
+        return bootstrap.bind(to: address).assumeIsolated().flatMapError { error -> EventLoopFuture<any Channel> in
             guard (error as? IOError)?.errnoCode == EADDRINUSE else {
-                return bound.eventLoop.makeFailedFuture(error)
+                return self.loop.makeFailedFuture(error)
             }
-            return bound.value.makeMediaBootstrap(isV6: address.isV6).bind(to: address.with(port: 0))
-        }.map { channel in
-            bound.value.mediaBound(channel)
-        }
+            return bootstrap.bind(to: address.with(port: 0))
+        }.map { [self] channel in
+            mediaBound(channel)
+        }.nonisolated()
     }
 
     private func makeMediaBootstrap(isV6: Bool) -> DatagramBootstrap {
@@ -148,15 +127,12 @@ final class HostDriver {
     }
 
     private func rebindMedia(_ address: SocketAddress) {
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        bindMedia(address).whenComplete { result in
+        bindMedia(address).assumeIsolated().whenComplete { [self] result in
             switch result {
-            case .success:
-                for layer in 0..<StreamDemand.layerCount { bound.value.handlers.requestKeyframe(layer) }
+            case .success: for layer in 0..<StreamDemand.layerCount { handlers.requestKeyframe(layer) }
             case .failure:
-                bound.eventLoop.scheduleTask(in: .milliseconds(500)) {
-                    guard !bound.value.isShuttingDown else { return }
-                    bound.value.rebindMedia(address)
+                loop.assumeIsolated().scheduleTask(in: .milliseconds(500)) { [self] in
+                    if !isShuttingDown { rebindMedia(address) }
                 }
             }
         }
@@ -192,7 +168,7 @@ final class HostDriver {
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .soundDemand(let demand): handlers.onSoundDemand(demand)
             case .event(let event):
-                if let asker = event.asker { control?.watchAsker(on: asker) }
+                watchAsker(of: event)
                 handlers.onEvent(event)
             case .wait(let deadline, _): return deadline
             }

@@ -189,17 +189,17 @@ extension HostDriver: LoopDriver {
         } catch {
             return loop.makeFailedFuture(error)
         }
-        setControl(listener)
-        let bound = NIOLoopBound((self, listener), eventLoop: loop)
-        return listener.start(options.bindAddress, port: options.controlPort).flatMap { local in
-            bound.value.0.bindMedia(local.with(port: options.mediaPort)).map {
-                (UInt16(clamping: local.port ?? 0), $0)
+        control = listener
+        return listener.start(options.bindAddress, port: options.controlPort).assumeIsolated().flatMap {
+            [self] local in
+            bindMedia(local.with(port: options.mediaPort)).map {
+                (control: UInt16(clamping: local.port ?? 0), media: $0)
             }
-        }.flatMapErrorThrowing { error in
-            bound.value.0.cancel()
-            bound.value.1.cancel()
+        }.flatMapErrorThrowing { [self] error in
+            cancel()
+            listener.cancel()
             throw error
-        }
+        }.nonisolated()
     }
 
     /// What happens on a listening socket's connections.

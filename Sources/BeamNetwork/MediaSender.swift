@@ -109,7 +109,6 @@ final class MediaSender {
     }
 
     private func failed(_ address: NetworkAddress) {
-        let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        channel.eventLoop.execute { bound.value.onFailure(address) }
+        channel.eventLoop.assumeIsolated().execute { [self] in onFailure(address) }
     }
 }

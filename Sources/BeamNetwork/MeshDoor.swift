@@ -3,8 +3,8 @@ import BeamProtocol
 import NIOCore
 
 /// A member's door, at which newcomers to the room are let in: joins the `Door` with the room's session, which has the
-/// code, counts wrong tries, passes questions on to other members, and vouches for whoever was let in. Confined to the
-/// room's event loop.
+/// code, counts wrong tries, passes questions on to other members, and vouches for newcomers that were let in. Confined to
+/// the room's event loop.
 final class MeshDoor {
     let driver: DoorDriver
     /// See `MeshServer.setAcquaintances`.
@@ -33,7 +33,7 @@ final class MeshDoor {
     // MARK: Connections
 
     func secured(_ id: ConnectionID, _ peer: ControlListener.Peer) {
-        let listener = own.value?.listener
+        let listener = own.value?.links.listener
         visitors = visitors.filter { listener?.remoteAddress(of: $0.key) != nil }
         visitors[id] = peer
         admitAcquaintance(peer)
@@ -95,7 +95,7 @@ final class MeshDoor {
                 try room.session.admit(publicKey: key, name: guest.name ?? PeerText.unnamed, now: .now)
             } catch {
                 room.emit(.notAdmitted(device, error))
-                // Whoever doesn't belong to the room is sent away from the door.
+                // The door sends away those that don't belong to the room.
                 driver.handle(.remembered(room.members))
             }
         }
@@ -174,10 +174,6 @@ final class MeshDoor {
     }
 
     private func soon(_ action: @escaping (MeshDoor) -> Void) {
-        let bound = NIOLoopBound((self, action), eventLoop: loop)
-        loop.execute {
-            let (door, action) = bound.value
-            action(door)
-        }
+        loop.assumeIsolated().execute { [self] in action(self) }
     }
 }

@@ -6,9 +6,8 @@ import NIOCore
 /// What is shared in the room: this machine's screen, and for those who can't reach them, what others share.
 extension MeshDriver {
     func take(_ carried: MeshSession.Carried, from link: MeshLinkID) {
-        guard let member = session.member(on: link), let remote = links[link]?.remote.flatMap(IPAddress.init) else {
-            return
-        }
+        guard let member = session.member(on: link), let remote = links.remoteAddress(of: link).flatMap(IPAddress.init)
+        else { return }
         if carried.isToHost {
             if let source = source(carried.source, for: member) {
                 source.take(carried, of: member, from: link, at: remote)
@@ -28,7 +27,7 @@ extension MeshDriver {
         if let relay = relays[device] { return relay }
         // What comes from this member can't be served to it; and nothing is served that isn't received here.
         guard device != member, let path = paths.first(where: { $0.source == device && $0.link != nil }),
-            path.link.flatMap({ session.member(on: $0) }) != member, let local = listener?.localAddress
+            path.link.flatMap({ session.member(on: $0) }) != member, let local = links.listener?.localAddress
         else { return nil }
         let own = own
         let driver = HostDriver(
@@ -41,7 +40,7 @@ extension MeshDriver {
                 onDemand: { _, _ in }))
         let relay = MeshSource(device, driver, in: self)
         relays[device] = relay
-        driver.setControl(relay)
+        driver.control = relay
         driver.handle(.remembered(members))
         driver.handle(.broadcast(true))
         driver.bindMedia(local.with(port: 0)).whenFailure { _ in own.value?.endRelay(device) }
@@ -56,9 +55,8 @@ extension MeshDriver {
 
     private func relayNeedsKeyframe(of device: DeviceKey) {
         // Later: it may be asked for while a frame is delivered.
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        loop.execute {
-            for path in bound.value.paths where path.source == device { path.viewer?.handle(.keyframeWanted) }
+        loop.assumeIsolated().execute { [self] in
+            for path in paths where path.source == device { path.viewer?.handle(.keyframeWanted) }
         }
     }
 
@@ -99,20 +97,18 @@ extension MeshDriver {
 
     /// Begins to share with the members. Returns the media port.
     func share(_ driver: HostDriver, mediaPort: UInt16) -> EventLoopFuture<UInt16> {
-        guard let local = listener?.localAddress, !isShuttingDown else {
+        guard let local = links.listener?.localAddress, !isShuttingDown else {
             return loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
         let source = MeshSource(identity.deviceKey, driver, in: self)
-        driver.setControl(source)
+        driver.control = source
         driver.handle(.remembered(members))
-        let bound = NIOLoopBound((self, source), eventLoop: loop)
-        return driver.bindMedia(local.with(port: mediaPort)).map { port in
-            let (room, source) = bound.value
-            room.ownShare = source
-            room.isOwnPaused = false
-            room.handle(.sharing(true, isPaused: false))
+        return driver.bindMedia(local.with(port: mediaPort)).assumeIsolated().map { [self] port in
+            ownShare = source
+            isOwnPaused = false
+            handle(.sharing(true, isPaused: false))
             return port
-        }
+        }.nonisolated()
     }
 
     /// What this member shares has ended.
@@ -129,14 +125,12 @@ extension MeshDriver {
         pump()
     }
 
-    func connectionID() -> ConnectionID { listener?.nextID() ?? ConnectionID(0) }
+    func connectionID() -> ConnectionID { links.listener?.nextID() ?? ConnectionID(0) }
 
     func nextDialog() -> UInt32 {
         lastDialog &+= 1
         return lastDialog
     }
-
-    func remoteAddress(of link: MeshLinkID) -> SocketAddress? { links[link]?.remote }
 
     func directLink(to device: DeviceKey) -> MeshLinkID? { session.link(to: device) }
 

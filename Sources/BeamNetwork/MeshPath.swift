@@ -8,7 +8,7 @@ final class MeshPath: ControlPath {
     private static let steadyTime = TimeAmount.seconds(2)
 
     let source: DeviceKey
-    /// Set at once by whoever makes the path.
+    /// Set as soon as the viewer is made, which needs the path.
     weak var viewer: ViewerDriver?
     /// The link in use.
     private(set) var link: MeshLinkID?
@@ -51,7 +51,7 @@ final class MeshPath: ControlPath {
         room.value.wayChanged(of: self)
         later { path in
             guard let link = path.link else { return }
-            path.events.onSecured(path.source, path.room.value.remoteAddress(of: link))
+            path.events.onSecured(path.source, path.room.value.links.remoteAddress(of: link))
         }
     }
 
@@ -124,11 +124,7 @@ final class MeshPath: ControlPath {
 
     /// Does something later on the loop, unless something else is dialled meanwhile.
     private func later(_ action: @escaping (MeshPath) -> Void) {
-        let bound = NIOLoopBound((self, action), eventLoop: loop)
         let number = dialled
-        loop.execute {
-            let (path, action) = bound.value
-            if path.dialled == number { action(path) }
-        }
+        loop.assumeIsolated().execute { [self] in if dialled == number { action(self) } }
     }
 }

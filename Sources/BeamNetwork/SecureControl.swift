@@ -107,8 +107,7 @@ final class SecureControl: ChannelInboundHandler {
 
     private func startTimer(_ context: ChannelHandlerContext) {
         guard timer == nil, !isSecured, events != nil else { return }
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(in: timeout) { bound.value.timedOut() }
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: timeout) { [self] in timedOut() }
     }
 
     /// How a handshake stands that isn't complete in time.

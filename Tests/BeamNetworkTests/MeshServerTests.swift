@@ -242,13 +242,7 @@ struct MeshServerTests {
         for _ in 0..<60 {
             members[2].server.handle.perform { driver in
                 guard let link = driver.session.link(to: ann) else { return }
-                for _ in 0..<500 {
-                    if let dialer = driver.links[link]?.dialer {
-                        dialer.send([0x4B])
-                    } else {
-                        driver.listener?.send([0x4B], on: ConnectionID(link.value))
-                    }
-                }
+                for _ in 0..<500 { driver.links.send([0x4B], on: link) }
                 sent.append(500)
             }
             _ = sent.wait(seconds: 0.05) { _ in false }
