@@ -52,9 +52,7 @@ final class LightViewer: Sendable {
         client = ViewerClient(
             identity: identity, session: ViewerSession.Configuration(trust: trust),
             handlers: ViewerClient.Handlers(
-                onEvent: { event in state.value.withLock { $0.note(event) } },
-                onFrame: { frame in state.value.withLock { $0.note(frame) } },
-                locate: { [endpoint] }),
+                onEvent: { event in state.value.withLock { $0.note(event) } }, sinks: [state], locate: { [endpoint] }),
             options: options)
         client.begin()
     }
@@ -68,8 +66,10 @@ final class LightViewer: Sendable {
 
 extension LightViewer.State {
     /// The network's thread writes, the main thread reads at the end.
-    final class Shared: Sendable {
+    final class Shared: ReceivedSink {
         let value = Mutex(LightViewer.State())
+
+        func push(_ frame: ReceivedFrame) { value.withLock { $0.note(frame) } }
     }
 
     fileprivate mutating func note(_ frame: ReceivedFrame) {

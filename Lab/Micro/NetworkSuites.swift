@@ -96,7 +96,7 @@ private final class LoopbackPair {
                     own: viewerIdentity.deviceKey, name: "viewer", instance: 1,
                     known: [hostIdentity.deviceKey: "host"])),
             handlers: ViewerClient.Handlers(
-                onEvent: { _ in }, onFrame: { _ in arrived.signal() }, locate: { [endpoint] }))
+                onEvent: { _ in }, sinks: [Arrivals(arrived)], locate: { [endpoint] }))
         self.host = host
         self.arrived = arrived
         viewer.begin()
@@ -133,6 +133,15 @@ private final class LoopbackPair {
         viewer.shutdown()
         host.shutdown()
     }
+}
+
+/// Signals each frame.
+private final class Arrivals: ReceivedSink {
+    private let arrived: DispatchSemaphore
+
+    init(_ arrived: DispatchSemaphore) { self.arrived = arrived }
+
+    func push(_ frame: ReceivedFrame) { arrived.signal() }
 }
 
 /// Making parity for a tenth of a frame's parts, and recovering as many: for a frame of 40 parts, in one block, and one

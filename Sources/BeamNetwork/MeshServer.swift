@@ -130,11 +130,11 @@ public final class MeshServer: Sendable {
     /// Replaces it by a random one, if there is one.
     public func renewCode() { handle.perform { $0.handle(.renewCode) } }
 
-    /// Sets who is let in without a code or a question as long as this is set, and under which names: devices whose keys
-    /// this machine knows. They have to prove their keys like everybody.
+    /// Sets the devices that are let in without a code or a question, and their names. This machine knows their keys, which
+    /// they have to prove like everybody.
     public func setAcquaintances(_ devices: [DeviceKey: String]) { handle.perform { $0.door.acquaintances = devices } }
 
-    /// Puts a member out that came after this one, and perhaps also those whom it has let in. `onResult` gets nil, or why
+    /// Puts out a member that came after this one, and perhaps also those that it has let in. `onResult` gets nil, or why
     /// it wasn't; on the event loop.
     public func putOut(
         _ device: DeviceKey, alsoThoseLetIn: Bool = false, onResult: @escaping @Sendable (MeshRefusal?) -> Void
@@ -142,7 +142,7 @@ public final class MeshServer: Sendable {
         handle.perform { onResult($0.putOut(device, alsoThoseLetIn: alsoThoseLetIn)) }
     }
 
-    /// Members that belong to the room only by `device`'s word: it has let them in, or somebody whom it has let in. On the
+    /// Members that belong to the room only by `device`'s word: let in by it, or by a member that it has let in. On the
     /// event loop.
     public func findLetIn(
         by device: DeviceKey, onResult: @escaping @Sendable ([(device: DeviceKey, name: String)]) -> Void
@@ -218,14 +218,7 @@ extension ViewerClient {
         session.allowsUnencrypted = false
         var handlers = handlers
         let driver = room.handle.driver
-        handlers.onFrame = { [onFrame = handlers.onFrame] frame in
-            driver.value.relay(frame, of: device)
-            onFrame(frame)
-        }
-        handlers.onSound = { [onSound = handlers.onSound] sound in
-            driver.value.relay(sound, of: device)
-            onSound(sound)
-        }
+        handlers.sinks.insert(RelaySink(device, in: driver), at: 0)
         let (finished, finishedSession) = (handlers, session)
         self.init(
             LoopHandle(on: room.network, statistics: ViewerStatistics()) { loop in

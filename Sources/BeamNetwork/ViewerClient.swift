@@ -24,10 +24,8 @@ public final class ViewerClient: Sendable {
     /// Called on the event loop: must not block.
     public struct Handlers: Sendable {
         public var onEvent: @Sendable (ViewerEvent) -> Void
-        /// The next frame to decode.
-        public var onFrame: @Sendable (ReceivedFrame) -> Void
-        /// Sound has arrived: in any order, each packet once.
-        public var onSound: @Sendable (ReceivedSound) -> Void = { _ in }
+        /// They get each frame and each packet of sound, in this order.
+        public var sinks: [any ReceivedSink]
         /// All that is wished at present: asked when the client begins, and whenever `wishesChanged` is called.
         public var wishes: @Sendable () -> ViewerWishes = { ViewerWishes() }
         /// The host's present endpoints, the most promising first; called before each attempt. Empty if they aren't
@@ -44,11 +42,11 @@ public final class ViewerClient: Sendable {
         public var onOtherHost: @Sendable (Endpoint) -> Void = { _ in }
 
         public init(
-            onEvent: @escaping @Sendable (ViewerEvent) -> Void, onFrame: @escaping @Sendable (ReceivedFrame) -> Void,
+            onEvent: @escaping @Sendable (ViewerEvent) -> Void, sinks: [any ReceivedSink] = [],
             locate: @escaping @Sendable () -> [Endpoint]
         ) {
             self.onEvent = onEvent
-            self.onFrame = onFrame
+            self.sinks = sinks
             self.locate = locate
         }
     }

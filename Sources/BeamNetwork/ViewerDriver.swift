@@ -141,11 +141,9 @@ final class ViewerDriver {
     fileprivate func mediaFailed(_ error: any Error, generation: UInt64, hasNoAddress: Bool = false) {
         guard generation == mediaGeneration else { return }
         // Later: sending may fail at once, and the session can't take an event while it is being polled.
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        let reason = networkReason(error)
-        loop.execute {
-            guard generation == bound.value.mediaGeneration else { return }
-            bound.value.handle(.mediaFailed(reason: reason, hasNoAddress: hasNoAddress))
+        loop.assumeIsolated().execute { [self] in
+            guard generation == mediaGeneration else { return }
+            handle(.mediaFailed(reason: networkReason(error), hasNoAddress: hasNoAddress))
         }
     }
 
@@ -166,11 +164,9 @@ final class ViewerDriver {
 
     private func sendMedia(_ bytes: [UInt8]) {
         guard let media else { return }
-        let bound = NIOLoopBound(self, eventLoop: loop)
         let generation = mediaGeneration
-        media.writeAndFlush(media.allocator.buffer(bytes: bytes)).whenFailure { error in
-            bound.value.sendFailed(error, generation: generation)
-        }
+        let sent = media.writeAndFlush(media.allocator.buffer(bytes: bytes)).assumeIsolated()
+        sent.whenFailure { [self] error in sendFailed(error, generation: generation) }
     }
 
     /// A datagram couldn't be sent. Most errors pass, or concern the datagram before; but if this machine's address or
@@ -230,8 +226,8 @@ final class ViewerDriver {
             case .openMedia(let port): openMedia(port: port)
             case .closeMedia: closeMedia()
             case .sendMedia(let bytes): sendMedia(bytes)
-            case .deliver(let frame): handlers.onFrame(frame)
-            case .sound(let sound): handlers.onSound(sound)
+            case .deliver(let frame): for sink in handlers.sinks { sink.push(frame) }
+            case .sound(let sound): for sink in handlers.sinks { sink.push(sound) }
             case .event(let event):
                 if case .hostReached(let host) = event, let endpoint = hostAddress.flatMap({ Endpoint($0) }) {
                     handlers.onReached(host, endpoint)

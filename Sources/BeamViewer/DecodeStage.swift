@@ -1,12 +1,13 @@
 import BeamClock
 import BeamCodec
 import BeamMedia
+import BeamNetwork
 import Foundation
 import Synchronization
 
 /// Decodes the session's frames in order, on a thread of its own or in turn with others on a pool's threads, and puts the
 /// newest picture into the slot.
-final class DecodeStage: Sendable {
+final class DecodeStage: ViewerSink {
     struct Handlers: Sendable {
         /// A picture was put into the slot; when the first datagram of its frame had arrived.
         var onPicture: @Sendable (_ arrival: MediaTime) -> Void
@@ -22,11 +23,10 @@ final class DecodeStage: Sendable {
         var onFailure: @Sendable (CodecError) -> Void
     }
 
-    /// Files to write, on threads of their own.
-    struct Files: Sendable {
-        var recorder: BackgroundRecorder?
-        var pictures: BackgroundPictures?
-    }
+    /// Frames between network and decoder: a third of a second at 60 frames a second.
+    private static let queueCapacity = 20
+    /// In bytes: two frames of the greatest length.
+    private static let queueBytes = 16 << 20
 
     private struct Shared: Sendable {
         var decoded: UInt64 = 0
@@ -44,10 +44,12 @@ final class DecodeStage: Sendable {
     private static let sliceThreads = min(4, ProcessInfo.processInfo.activeProcessorCount)
 
     private let state = State()
-    private let queue: BoundedQueue<ReceivedFrame>
+    private let queue = BoundedQueue<ReceivedFrame>(
+        capacity: queueCapacity, weighing: { $0.unit.bytes.count }, atMost: queueBytes)
     private let choice: DecoderChoice
     private let bounds: StreamBounds
-    private let files: Files
+    private let files: ViewerFiles
+    private let onBrokenFrame: @Sendable () -> Void
     private let parcel: Parcel<Worker>
     private let pool: DecoderPool?
     private let running = Mutex(Running.notStarted)
@@ -58,16 +60,16 @@ final class DecodeStage: Sendable {
         case pooled(DecoderPool.Lane)
     }
 
-    /// `slot` is nil without a window. With a `pool`, call `frameQueued` after each frame that is queued.
+    /// `slot` is nil without a window.
     init(
-        _ choice: DecoderChoice, bounds: StreamBounds, queue: BoundedQueue<ReceivedFrame>, slot: LatestSlot<Picture>?,
-        files: Files, pool: DecoderPool? = nil, handlers: Handlers
+        _ choice: DecoderChoice, bounds: StreamBounds, slot: LatestSlot<Picture>?, files: ViewerFiles,
+        pool: DecoderPool? = nil, handlers: Handlers
     ) throws(CodecError) {
-        self.queue = queue
         self.choice = choice
         self.bounds = bounds
         self.files = files
         self.pool = pool
+        onBrokenFrame = handlers.onBrokenFrame
         let state = self.state
         parcel = Parcel(
             Worker(
@@ -78,7 +80,7 @@ final class DecodeStage: Sendable {
     /// Starts to load the decoder, and to decode. Frames queued before are decoded, too.
     ///
     /// While one library is loaded, no other can be loaded and no thread can start: do first what needs these.
-    func start() {
+    func open() {
         let (parcel, queue, choice, bounds) = (self.parcel, self.queue, self.choice, self.bounds)
         running.withLock { running in
             guard case .notStarted = running else { return }
@@ -97,11 +99,18 @@ final class DecodeStage: Sendable {
         }
     }
 
-    /// A frame was put into the queue.
-    func frameQueued() {
-        guard let pool else { return }
-        if case .pooled(let lane) = running.withLock({ $0 }) { pool.schedule(lane) }
+    func push(_ frame: ReceivedFrame) {
+        guard queue.put(frame) == .full else {
+            if let pool, case .pooled(let lane) = running.withLock({ $0 }) { pool.schedule(lane) }
+            return
+        }
+        // The decoder doesn't keep up, and queued frames are old: continue with a keyframe.
+        queue.flush()
+        onBrokenFrame()
     }
+
+    /// Drops the queued frames.
+    func flush() { queue.flush() }
 
     /// Opens a device that was requested, so that a failure is known before anything else begins. The software decoder
     /// is opened by the stage's thread, because its library takes a while to load.
@@ -137,7 +146,7 @@ final class DecodeStage: Sendable {
 
     /// Returns when all queued frames are decoded, the files are complete and the threads have ended. If the stage was
     /// never started, the frames are dropped, and it can't be started any more.
-    func stop() {
+    func close() {
         queue.close()
         let running = running.withLock { running in
             if case .notStarted = running { _ = parcel.take() }
@@ -195,7 +204,7 @@ final class DecodeStage: Sendable {
     private struct Worker {
         let state: State
         let slot: LatestSlot<Picture>?
-        let files: Files
+        let files: ViewerFiles
         let handlers: Handlers
         /// Nil: opened by `run`.
         let decoder: VideoDecoder?
@@ -208,7 +217,7 @@ final class DecodeStage: Sendable {
         var isRefused = false
 
         init(
-            state: State, slot: LatestSlot<Picture>?, files: Files, handlers: Handlers, decoder: VideoDecoder?
+            state: State, slot: LatestSlot<Picture>?, files: ViewerFiles, handlers: Handlers, decoder: VideoDecoder?
         ) {
             self.state = state
             self.slot = slot

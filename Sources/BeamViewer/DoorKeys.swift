@@ -24,7 +24,7 @@ public enum DoorKeys {
                 handlers: ViewerClient.Handlers(
                     onEvent: { event in
                         if case .mistrusted(.otherKey(let other)) = event { answers.note(other.key, at: door) }
-                    }, onFrame: { _ in }, locate: { [door] }), options: ViewerClient.Options(loop: loop))
+                    }, locate: { [door] }), options: ViewerClient.Options(loop: loop))
         }
         for client in clients { client.begin() }
         answers.wait(for: doors.count, within: time)

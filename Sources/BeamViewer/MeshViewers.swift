@@ -211,7 +211,7 @@ public final class MeshViewers: Sendable {
             onChange?()
             tellRelay(of: device) { _ in }
             viewer.start()
-            if viewing.window != nil { viewer.decode.start() }
+            if viewing.window != nil { viewer.decode.open() }
         } catch {
             // Not again before something has changed in the room.
             state.withLock { state in state.wanted.removeAll { $0.device == device } }

@@ -1,6 +1,7 @@
 import BeamClock
 import BeamCodec
 import BeamMedia
+import BeamNetwork
 import BeamProtocol
 import BeamSound
 import Synchronization
@@ -10,7 +11,7 @@ import Synchronization
 ///
 /// Packets are put in order, and missing ones are waited for as long as they may still come, which is longer than playing
 /// waits for them. So files have sound that wasn't heard.
-final class SoundFiles: Sendable {
+final class SoundFiles: ViewerSink {
     /// Packets that wait, 10 s: as many as the files themselves hold for a slow disk.
     private static let capacity = 1000
     /// After this many packets in a row that are missing, silence is better than what a decoder makes up.
@@ -25,17 +26,15 @@ final class SoundFiles: Sendable {
     private let onFailure: @Sendable (SoundError) -> Void
     private let thread = Mutex<StageThread?>(nil)
 
-    /// `onFailure`: sound can't be decoded; the recording has it all the same.
-    init(
-        recorder: BackgroundRecorder?, file: BackgroundSoundFile?,
-        onFailure: @escaping @Sendable (SoundError) -> Void
-    ) {
-        self.recorder = recorder
-        self.file = file
+    /// Nil if there is no such file. `onFailure`: sound can't be decoded; the recording has it all the same.
+    init?(_ files: ViewerFiles, onFailure: @escaping @Sendable (SoundError) -> Void) {
+        if files.recorder == nil, files.sound == nil { return nil }
+        recorder = files.recorder
+        file = files.sound
         self.onFailure = onFailure
     }
 
-    func start() {
+    func open() {
         let (queue, recorder, file, onFailure) = (self.queue, self.recorder, self.file, self.onFailure)
         thread.withLock { thread in
             thread =
@@ -58,11 +57,10 @@ final class SoundFiles: Sendable {
     /// The host may send sound. Before its first picture.
     func expectSound() { recorder?.expectSound() }
 
-    /// Takes a packet, in any order. Never waits.
-    func put(_ sound: ReceivedSound) { _ = queue.put(sound) }
+    func push(_ sound: ReceivedSound) { _ = queue.put(sound) }
 
     /// Returns when all that came is handed to the files, and the sound file is complete; the recording isn't.
-    func stop() {
+    func close() {
         queue.close()
         thread.withLock { $0 }?.join()
         file?.stop()

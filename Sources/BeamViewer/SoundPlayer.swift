@@ -1,5 +1,6 @@
 import BeamClock
 import BeamMedia
+import BeamNetwork
 import BeamProtocol
 import BeamSound
 import Dispatch
@@ -9,7 +10,7 @@ import Synchronization
 ///
 /// The device's thread pulls. The network's thread puts packets into an inbox, and the window's thread says when pictures
 /// are shown. Any thread may call the rest.
-final class SoundPlayer: Sendable {
+final class SoundPlayer: ViewerSink {
     struct Handlers: Sendable {
         /// How long pictures are to be held has changed.
         var onHold: @Sendable (Duration) -> Void
@@ -76,8 +77,10 @@ final class SoundPlayer: Sendable {
 
     // MARK: Sound comes and is played
 
-    /// Takes a packet, in any order. Never waits.
-    func put(_ sound: ReceivedSound) {
+    /// The device is opened with the first sound.
+    func open() {}
+
+    func push(_ sound: ReceivedSound) {
         inbox.withLock { inbox in
             if inbox.count >= Self.mostWaiting { inbox.removeFirst() }
             inbox.append(sound)
@@ -197,7 +200,7 @@ final class SoundPlayer: Sendable {
     }
 
     /// Returns when nothing is played any more.
-    func stop() {
+    func close() {
         control.withLock { $0.isStopped = true }
         follow()
         queue.sync {}

@@ -280,6 +280,7 @@ final class ViewerState: Sendable {
         let statistics = client?.statistics
         return change { content in
             content.lastStatistics = statistics ?? content.lastStatistics
+            content.makeClient = nil
             defer { content.client = .stopped }
             return content.madeClient
         }

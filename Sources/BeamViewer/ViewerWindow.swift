@@ -64,7 +64,7 @@ public final class ViewerWindow {
         // The decoders start when the window is open: otherwise the display's libraries, which are small, would wait
         // for the decoder's.
         window = try VideoWindow(
-            options, whenConnected: { for host in hosts { host.viewer.decode.start() } }, whenLost: whenLost)
+            options, whenConnected: { for host in hosts { host.viewer.decode.open() } }, whenLost: whenLost)
         grid = ViewerGrid(window)
         grid.setSlots(
             hosts.enumerated().map { ViewerGrid.Slot(id: $0, name: $1.name, viewer: $1.viewer) })

@@ -17,9 +17,9 @@ final class ViewerWords: Sendable {
     private let starts = Mutex<(first: MediaTime, present: MediaTime)?>(nil)
     private let isNewRoom = Atomic<Bool>(true)
 
-    init(_ transcript: TranscriptFile?, recorder: BackgroundRecorder?) {
-        self.transcript = transcript
-        self.recorder = recorder
+    init(_ files: ViewerFiles) {
+        transcript = files.transcript
+        recorder = files.recorder
     }
 
     func handle(_ event: LogEvent) {

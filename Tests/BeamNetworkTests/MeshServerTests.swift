@@ -90,7 +90,7 @@ private final class TestMember: Sendable {
             session: ViewerSession.Configuration(
                 trust: ViewerTrust(own: key, name: name, instance: 1)),
             handlers: ViewerClient.Handlers(
-                onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: { [] }))
+                onEvent: { events.append($0) }, sinks: [frames], locate: { [] }))
         client.begin()
         return (client, frames, events)
     }

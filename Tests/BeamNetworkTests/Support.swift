@@ -33,6 +33,10 @@ final class Log<Element: Sendable>: @unchecked Sendable {
     }
 }
 
+extension Log: ReceivedSink where Element == ReceivedFrame {
+    func push(_ frame: ReceivedFrame) { append(frame) }
+}
+
 /// A host on loopback that answers each keyframe request with a keyframe of made-up bytes.
 final class TestHost: Sendable {
     let events = Log<HostEvent>()
@@ -111,8 +115,7 @@ final class TestViewer: Sendable {
         let events = self.events
         let frames = self.frames
         let own = try identity ?? LocalIdentity()
-        var handlers = ViewerClient.Handlers(
-            onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: locate)
+        var handlers = ViewerClient.Handlers(onEvent: { events.append($0) }, sinks: [frames], locate: locate)
         handlers.hints = hints
         handlers.onReached = { reached.append(Reached(host: $0, endpoint: $1)) }
         handlers.onOtherHost = { others.append($0) }

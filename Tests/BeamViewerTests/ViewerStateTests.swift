@@ -19,7 +19,7 @@ struct ViewerStateTests {
     ) throws -> ViewerClient {
         let identity = try LocalIdentity()
         var handlers = ViewerClient.Handlers(
-            onEvent: { _ in }, onFrame: { _ in },
+            onEvent: { _ in },
             locate: {
                 onLocate()
                 return []
