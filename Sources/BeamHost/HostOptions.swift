@@ -49,7 +49,7 @@ public struct HostOptions: Sendable {
     /// The .txt, .srt, .vtt or .jsonl file for the transcript; nil: none.
     public var transcriptPath: String?
     /// Whether to announce the service through Avahi, and over Bluetooth if `usesBluetooth`.
-    public var isAnnounced: Bool
+    public var isAnnounced = true
     /// Announce this host's address over Bluetooth, if there is an adapter.
     public var usesBluetooth = true
     /// The room whose members watch; nil: viewers connect to this host. In a room there are no captions, no transcript,
@@ -58,9 +58,7 @@ public struct HostOptions: Sendable {
 
     public init(
         source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil,
-        chroma: ChromaFormat = .subsampled, name: String, store: TrustStore, server: HostServer.Options,
-        recordPath: String? = nil, captionsPath: String? = nil, transcriptPath: String? = nil,
-        isAnnounced: Bool = true
+        chroma: ChromaFormat = .subsampled, name: String, store: TrustStore, server: HostServer.Options
     ) {
         self.source = source
         self.maxSize = maxSize
@@ -70,10 +68,6 @@ public struct HostOptions: Sendable {
         self.name = name
         self.store = store
         self.server = server
-        self.recordPath = recordPath
-        self.captionsPath = captionsPath
-        self.transcriptPath = transcriptPath
-        self.isAnnounced = isAnnounced
     }
 }
 

@@ -3,7 +3,9 @@ import BeamCapture
 import BeamCodec
 import BeamHost
 import BeamMedia
+import BeamNetwork
 import BeamTerminal
+import BeamTrust
 
 /// What is shared, and how it is encoded: of `share` and `room`.
 struct CaptureOptions: ParsableArguments {
@@ -73,7 +75,7 @@ struct CaptureOptions: ParsableArguments {
         }
     }
 
-    /// An option that has no effect on the chosen source is refused: whoever gave it expects something of it.
+    /// An option that has no effect on the chosen source is refused: the person who gave it expects an effect.
     private func checkSourceOptions() throws {
         let ofScreen = [
             "--display": display != nil, "--monitor": monitor != nil, "--window": window != nil,
@@ -102,12 +104,26 @@ struct CaptureOptions: ParsableArguments {
     /// Nil: the fastest on this machine.
     var encoder: String? { videoEncoder == "auto" ? nil : videoEncoder }
 
+    /// How a host shares what these options say. `isWanted`: as for `pictureSource`.
+    func hostOptions(
+        _ sound: SoundOptions, name: String, store: TrustStore, server: HostServer.Options, _ context: CommandContext,
+        while isWanted: () -> Bool
+    ) throws -> HostOptions {
+        var options = HostOptions(
+            source: try pictureSource(while: isWanted, say: { context.sayAtOnce($0) }), maxSize: maxSize,
+            bitRate: videoBitRate?.bitsPerSecond, encoder: encoder, chroma: chroma, name: name, store: store,
+            server: server)
+        options.sound = sound.sound
+        options.soundBitRate = sound.audioBitRate.bitsPerSecond
+        return options
+    }
+
     /// What is shared. With --select the person chooses now, in another thread's time if need be.
     ///
     /// - Parameters:
     ///   - isWanted: asked while the person chooses; no ends that.
     ///   - say: tells the person what to do.
-    func pictureSource(while isWanted: () -> Bool, say: (String) -> Void) throws -> HostOptions.Source {
+    private func pictureSource(while isWanted: () -> Bool, say: (String) -> Void) throws -> HostOptions.Source {
         switch source {
         case "x11":
             let area: X11Options.Area

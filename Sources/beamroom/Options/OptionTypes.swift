@@ -88,6 +88,15 @@ extension ExpressibleByArgument {
     }
 }
 
+extension ValidationError {
+    /// Checks a name that others will read. `option`: the beginning of a sentence.
+    static func check(name: String?, of option: String = "--name") throws {
+        if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
+            throw ValidationError("\(option) takes 1 to 200 bytes of visible characters.")
+        }
+    }
+}
+
 /// What the options take, in words.
 enum OptionText {
     static let port = "a number from 0 to 65535; 0 is any free port"

@@ -89,11 +89,8 @@ struct RoomCommand: ParsableCommand {
     @OptionGroup var common: RunOptions
 
     func validate() throws {
-        for (option, text) in [("The room's name", room), ("--name", name)] {
-            if let text, ShownText.line(text).isEmpty || text.utf8.count > 200 {
-                throw ValidationError("\(option) takes 1 to 200 bytes of visible characters.")
-            }
-        }
+        try ValidationError.check(name: room, of: "The room's name")
+        try ValidationError.check(name: name)
         if let at, at.address == nil {
             throw ValidationError(
                 "--at takes an address or a host name of the network, as in 192.0.2.7, 192.0.2.7:52345 or desk.local.")
@@ -228,20 +225,16 @@ struct RoomCommand: ParsableCommand {
                     bounds: playback.bounds, buffer: playback.buffer.duration, sound: playback.sound)
             },
             sharing: { room, isWanted in
-                var options = HostOptions(
-                    source: try capture.pictureSource(while: isWanted, say: { context.sayAtOnce($0) }),
-                    maxSize: capture.maxSize,
-                    bitRate: capture.videoBitRate?.bitsPerSecond, encoder: capture.encoder, chroma: capture.chroma,
-                    name: name, store: store,
+                var options = try capture.hostOptions(
+                    sound, name: name, store: store,
                     server: HostServer.Options(
                         mediaPort: mediaPort, identity: identity,
                         session: HostSession.Configuration(
-                            door: .known(to: identity.deviceKey, deviceName: name))))
+                            door: .known(to: identity.deviceKey, deviceName: name))),
+                    context, while: isWanted)
                 options.isAnnounced = false
                 options.usesBluetooth = false
                 options.room = room
-                options.sound = sound.sound
-                options.soundBitRate = sound.audioBitRate.bitsPerSecond
                 return options
             },
             acquaintances: acquaintances)

@@ -74,9 +74,7 @@ struct ShareCommand: ParsableCommand {
                 "--max-viewers takes a number from 1 to \(Door.Configuration.mostViewersPossible).")
         }
         try spoken.check(json: common.json, accept: accept)
-        if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
-            throw ValidationError("--name takes 1 to 200 bytes of visible characters.")
-        }
+        try ValidationError.check(name: name)
     }
 
     func run() throws {
@@ -155,11 +153,8 @@ struct ShareCommand: ParsableCommand {
         let hostCode = doorCode.hostCode(
             try code.read(), isShown: showsCode(console), isFile: code.codeFile != nil)
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
-        var options = HostOptions(
-            source: try capture.pictureSource(
-                while: { context.latch.current == nil }, say: { context.sayAtOnce($0) }),
-            maxSize: capture.maxSize, bitRate: capture.videoBitRate?.bitsPerSecond,
-            encoder: capture.encoder, chroma: capture.chroma, name: name, store: store,
+        var options = try capture.hostOptions(
+            sound, name: name, store: store,
             server: HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
                 session: HostSession.Configuration(
@@ -171,11 +166,12 @@ struct ShareCommand: ParsableCommand {
                             code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
                         allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers),
                     room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
-            recordPath: record, captionsPath: spoken.captions, transcriptPath: spoken.transcript,
-            isAnnounced: !noDiscovery)
+            context, while: { context.latch.current == nil })
+        options.recordPath = record
+        options.captionsPath = spoken.captions
+        options.transcriptPath = spoken.transcript
+        options.isAnnounced = !noDiscovery
         options.usesBluetooth = !noBluetooth
-        options.sound = sound.sound
-        options.soundBitRate = sound.audioBitRate.bitsPerSecond
         return options
     }
 }

@@ -72,9 +72,7 @@ struct WatchCommand: ParsableCommand {
 
     func validate() throws {
         try checkHosts()
-        if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
-            throw ValidationError("--name takes 1 to 200 bytes of visible characters.")
-        }
+        try ValidationError.check(name: name)
         if auto != nil, !hosts.isEmpty || code.code != nil || code.codeFile != nil || once {
             throw ValidationError(
                 "--auto names a paired host: leave the host argument, --code, --code-file and --once out.")
