@@ -19,7 +19,7 @@ struct CodeRound {
 
     /// Of one room, with a shown code: as many wrong tries as leave it some.
     static let mostWrong = 3
-    /// Whoever announces ever more rooms makes nobody knock without end.
+    /// An end to knocking, however many rooms are announced.
     static let mostDoors = 64
 
     private var waiting: [(room: Int, door: Endpoint)] = []

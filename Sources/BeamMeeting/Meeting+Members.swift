@@ -5,7 +5,7 @@ import BeamTerminal
 
 /// Putting a member out.
 extension Meeting {
-    /// Puts a member out, and perhaps those whom it has let in. Returns why that can't be tried.
+    /// Puts a member out, and perhaps those that it has let in. Returns why that can't be tried.
     public func putOut(_ text: String, alsoLetIn: Bool) -> String? {
         let found = people.members(matching: text)
         guard let member = found.first else { return "no member is called “\(PeerText.name(text))”" }
@@ -17,7 +17,7 @@ extension Meeting {
         return nil
     }
 
-    /// Asks whether those are to go, too, whom the member has let in; nobody is asked if there are none.
+    /// Asks whether the people that the member has let in are to go, too. Asks nothing if there are none.
     private func askWhoElseGoes(with member: MeshPerson) {
         server?.findLetIn(by: member.device) { [weak self] letIn in
             guard let self else { return }

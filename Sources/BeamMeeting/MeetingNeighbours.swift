@@ -28,7 +28,7 @@ final class MeetingNeighbours: Sendable {
     /// The same for a room that ought to give way and doesn't, because it is in use, or nobody is there to decide.
     static let longPatience = Duration.seconds(15)
 
-    /// How often a program leaves a room by itself: whoever announces ever better rooms moves it no further.
+    /// How often a program leaves a room by itself, however many better rooms are announced.
     static let mostMoves = 3
 
     private struct State {
@@ -80,7 +80,7 @@ final class MeetingNeighbours: Sendable {
     /// This device shares by itself. The room can still give way, as nobody has seen that.
     func noteOwnShare() { state.withLock { $0.sharesByItself = true } }
 
-    /// Whoever is known may come in unasked: there is nothing to see or to read.
+    /// Known devices may come in unasked: there is nothing to see or to read.
     var showsNothing: Bool { state.withLock { !$0.isUsed && !$0.sharesByItself } }
 
     /// Somebody else belongs to the room.

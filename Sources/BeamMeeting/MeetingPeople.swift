@@ -52,7 +52,7 @@ final class MeetingPeople: Sendable {
     /// The room was left for another one.
     func forget() { state.withLock { ($0.people, $0.hasBegun) = ([], false) } }
 
-    /// A member was put out, and is missing in the next list. `name`: by whom; nil: by this device.
+    /// A member was put out, and is missing in the next list. `name`: of the member that did it; nil: this device.
     func notePutOut(_ device: DeviceKey, by name: String?) { state.withLock { $0.putOut[device] = .some(name) } }
 
     /// Passes on what has changed.

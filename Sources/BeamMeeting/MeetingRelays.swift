@@ -15,7 +15,7 @@ final class MeetingRelays: Sendable {
     private struct State {
         /// In the order in which they came up.
         var questions: [Question] = []
-        /// Through whom pictures come, by name.
+        /// The names of the members through which pictures come.
         var relays: [DeviceKey: String] = [:]
     }
 
@@ -32,7 +32,7 @@ final class MeetingRelays: Sendable {
     /// The room was left.
     func forget() { state.withLock { $0 = State() } }
 
-    /// Through whom a member's pictures come, by name; nil: directly.
+    /// The name of the member through which this one's pictures come; nil: directly.
     func name(for source: DeviceKey) -> String? { state.withLock { $0.relays[source] } }
 
     func needed(_ source: DeviceKey, through relay: DeviceKey, _ viewers: MeshViewers?) {

@@ -4,8 +4,8 @@ import BeamProtocol
 /// Measures how far an event loop is behind with what it sends: how late it does what was due, and for which share of the
 /// time it works.
 ///
-/// Reading is left out, for whoever floods the media port would otherwise lower what all viewers get: what it takes is
-/// subtracted from both.
+/// Reading is left out: its time is subtracted from both. Otherwise a flood at the media port would lower what all viewers
+/// get.
 ///
 /// A value without a clock. It makes a measurement at the end of work once `window` has passed, so that a loop that rests
 /// isn't woken for it.

@@ -13,7 +13,7 @@ public struct LocalAddress: Sendable, Equatable {
         self.interface = interface
     }
 
-    /// An IPv6 address that is valid on one network only: whoever uses it names the interface of their own machine.
+    /// An IPv6 address that is valid on one network only. The machine that uses it has to name its own interface.
     public var isLinkLocalV6: Bool { kind == .linkLocalV6 }
 
     /// Of one interface, the one to type first.

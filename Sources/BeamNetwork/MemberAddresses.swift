@@ -82,7 +82,7 @@ struct MemberAddresses {
         return Array(all.prefix(Self.most))
     }
 
-    /// Whether a member may be at that address, and nobody is harmed who has nothing to do with the room.
+    /// Whether a member may be at that address, and dialling it harms no machine outside the room.
     func permits(_ endpoint: Endpoint, isFound: Bool) -> Bool {
         guard let ip = IPAddress(endpoint), endpoint.port != 0, !ip.isForNobody else { return false }
         if ip.isLoopback { return isOnLoopback }

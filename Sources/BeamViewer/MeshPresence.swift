@@ -299,7 +299,7 @@ extension MeshPresence.State {
     }
 
     fileprivate var found: [MeshPresence.Found] {
-        // Whoever announces a mark under another name makes another room, and hides none.
+        // A mark that is announced under another name makes another room, and hides none.
         var rooms: [[String]: MeshPresence.Found] = [:]
         var unmarked: [MeshPresence.Found] = []
         for sighting in sightings.values.sorted(by: { $0.endpoints[0].description < $1.endpoints[0].description })

@@ -11,7 +11,7 @@ import Synchronization
     struct Slot: Sendable {
         /// Never given to another viewer.
         var id: Int
-        /// The name of what is watched as the owner knows it, for as long as nobody has said another one; nil: none is shown
+        /// The owner's name for what is watched, until its host says another one; nil: none is shown
         /// beside the picture.
         var name: String?
         var viewer: Viewer

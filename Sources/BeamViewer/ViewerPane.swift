@@ -24,7 +24,7 @@ import BeamProtocol
     private static let unencrypted = WindowWarning(
         words: "Not encrypted: everybody on this network can see this picture")
 
-    /// Shown for as long as the picture is: whoever passes it on could show another one.
+    /// Shown for as long as the picture is: the member that passes it on could show another one.
     private static func relayed(_ words: String) -> WindowWarning {
         WindowWarning(
             words: words.prefix(1).uppercased() + words.dropFirst(), short: words, time: .seconds(24 * 3600),

@@ -138,7 +138,7 @@ extension ViewerStatus {
         }
     }
 
-    /// The same with and without a picture: whoever comes during a pause gets the last one a moment later.
+    /// The same with and without a picture: a viewer that comes during a pause gets the last one a moment later.
     private func pauseWords(_ host: String) -> ViewerAnnouncement {
         var words = ViewerAnnouncement(
             headline: "\(host) has paused", detail: "Its last picture stays until it resumes.")

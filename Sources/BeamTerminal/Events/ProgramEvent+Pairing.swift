@@ -1,7 +1,7 @@
 import BeamProtocol
 
 extension ProgramEvent {
-    /// Who asks to be let in at a host or a member of a room, who is, and by which code.
+    /// Who asks to be let in at a host or a member of a room, who is let in, and by which code.
     public enum Pairing: Sendable {
         case asked(Visitor)
         case wrongCode(Visitor, pauseSeconds: Int?)

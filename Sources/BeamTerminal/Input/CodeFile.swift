@@ -48,7 +48,7 @@ extension CodeFile {
         while count < bytes.count, !bytes[..<count].contains(UInt8(ascii: "\n")) {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             let events = poll(&ready, 1, 100)
-            // Nothing yet, or a signal (Ctrl-C): whoever takes it may be about to end this.
+            // Nothing yet, or a signal (Ctrl-C), which may be about to end the program.
             if events == 0 || events < 0 && errno == EINTR {
                 if isWanted() { continue }
                 break

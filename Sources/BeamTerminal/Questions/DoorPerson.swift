@@ -8,7 +8,7 @@ public protocol DoorPerson: AnyObject, Sendable {
     func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor)
     /// Asks whether to compare digits with somebody.
     func askToCompare(_ connection: ConnectionID, from visitor: Visitor)
-    /// Whoever the person has agreed to compare with shows these digits.
+    /// The visitor with which the person has agreed to compare shows these digits.
     func compare(_ connection: ConnectionID, digits: PairingCode)
     func withdraw(_ connection: ConnectionID)
     /// Another member of the room, called `name`, has answered first.

@@ -13,7 +13,7 @@ public final class DoorReporter: Sendable {
         public var showsCode: Bool
         /// A code was given.
         public var hasCode: Bool
-        /// Whom the code serves at first.
+        /// The devices that the code serves at first.
         public var service: HostCode.Service
         public var codeFile: String?
         public var allowsUnencrypted: Bool
@@ -199,7 +199,7 @@ public final class DoorReporter: Sendable {
 
     // MARK: The code
 
-    /// Shows the code at the start, and whom it serves.
+    /// Shows the code at the start, and says which devices it serves.
     public func sayCode() {
         guard invitation.showsCode, let code else { return }
         context.say(text.code(code, "Code", serves: serviceWords))
@@ -249,7 +249,7 @@ public final class DoorReporter: Sendable {
         return text.service(service, until: end, takesKey: person.takesCommands && invitation.showsCode)
     }
 
-    /// Whoever types the code of a moment ago should know that it is the code that has changed.
+    /// Tells somebody who types the code of a moment ago that the code has changed.
     private var hintOfUsedCode: String {
         let (used, code, service) = state.withLock { ($0.codeUsed, $0.code, $0.service) }
         guard case .one = service, let used, .now - used < .seconds(600) else { return "" }

@@ -29,7 +29,7 @@ public final class WatchReporter: Sendable {
         public var hasWindow: Bool
         /// Others are watched at the same time.
         public var isOneOfSeveral: Bool
-        /// Who shares and who doesn't is said for the room.
+        /// The room's reports say who shares.
         public var isInRoom: Bool
         /// Files to write: a recording, pictures.
         public var files: Int

@@ -80,7 +80,7 @@ public struct DoorText: Sendable {
         }
     }
 
-    /// Whom a code serves, until when if it is replaced by itself, and how to get another one.
+    /// Which devices a code serves, when it is replaced by itself, and how to get another one.
     func service(_ service: HostCode.Service, until end: Date?, takesKey: Bool) -> String {
         let whom =
             switch service {
