@@ -2,16 +2,19 @@
 
 import contextlib
 import json
+import pathlib
 import socket
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
+from typing import Self
 
-from lab.attack import mesh
-from lab.attack import room
-from lab.attack.laboratory import Attack, Row, pictures_into
+from lab.attack import mesh, room
+from lab.attack.laboratory import Attack, Laboratory, Row, pictures_into
 from lab.attack.peer import Refused
-from lab.common.programs import Program, free_port
+from lab.attack.wire import Identity
+from lab.common.programs import Event, Program, free_port
 
 # Share of a core that a member may cost another machine.
 MOST_MEMBER = 0.10
@@ -20,10 +23,12 @@ MOST_MEMBER = 0.10
 class Room:
     """Anna, who has made the room and shares, and Ben, who watches. Both let in everybody."""
 
-    def __init__(self, lab):
-        self.lab, self.links, self.programs = lab, [], {}
+    def __init__(self, lab: Laboratory) -> None:
+        self.lab = lab
+        self.links: list[mesh.Member] = []
+        self.programs: dict[str, tuple[Program, int]] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.anna = self.start("anna", "study", "--share", "--source", "pattern", "--size", self.lab.size)
         self.ben = self.start("ben", "--at", f"127.0.0.1:{self.port('anna')}")
         if not self.ben.wait_for("first-frame", 20):
@@ -32,16 +37,16 @@ class Room:
         time.sleep(1)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for link in self.links:
             link.close()
-        for program, _ in self.programs.values():
+        for program, _port in self.programs.values():
             program.end()
 
-    def port(self, name):
+    def port(self, name: str) -> int:
         return self.programs[name][1]
 
-    def launch(self, name, *words, state=None):
+    def launch(self, name: str, *words: str, state: pathlib.Path | None = None) -> Program:
         port = free_port()
         program = Program(
             [self.lab.program, "room", *words, "--json", "--no-discovery", "--no-window", "--bind", "127.0.0.1",
@@ -50,18 +55,18 @@ class Room:
         self.programs[name] = (program, port)
         return program
 
-    def start(self, name, *words):
+    def start(self, name: str, *words: str) -> Program:
         program = self.launch(name, *words)
         if not program.wait_for("ready", 20):
             raise RuntimeError(f"{name} doesn't start: {program.error_text}")
         return program
 
-    def say(self, name, **line):
+    def say(self, name: str, **line: object) -> None:
         program = self.programs[name][0]
         program.process.stdin.write(json.dumps(line).encode() + b"\n")
         program.process.stdin.flush()
 
-    def enter(self, identity):
+    def enter(self, identity: str) -> tuple[mesh.Member, mesh.Member]:
         """The attacker's links to Anna and to Ben."""
         anna = mesh.enter(self.lab.identity(identity), self.port("anna"))
         self.links.append(anna)
@@ -71,7 +76,7 @@ class Room:
         return anna, ben
 
     @contextlib.contextmanager
-    def attack(self, row):
+    def attack(self, row: Row) -> Iterator[None]:
         """The row gets what Ben sees in this block, and what it costs the two."""
         begin, before = time.monotonic(), (self.anna.processor(), self.ben.processor())
         yield
@@ -85,33 +90,33 @@ class Room:
     # For `pictures_into`: the figures of the picture, not of the room.
 
     @property
-    def fate(self):
+    def fate(self) -> str | None:
         return self.ben.fate
 
-    def named(self, name, since=0):
+    def named(self, name: str, since: float = 0) -> list[Event]:
         return self.pictures(since)
 
-    def pictures(self, since=0):
+    def pictures(self, since: float = 0) -> list[Event]:
         return [event for event in self.ben.named("stats", since) if "fps" in event]
 
 
 class OnRoom(Attack):
     """Base of the attacks on a room."""
 
-    def play(self, lab, row):
+    def play(self, lab: Laboratory, row: Row) -> None:
         calm = Row("calm", "")
         with Room(lab) as scene:
             with scene.attack(calm):
                 time.sleep(lab.seconds(3, 1))
-            self.links = scene.enter("attacker")
+            self.links: tuple[mesh.Member, ...] = scene.enter("attacker")
             with scene.attack(row):
                 row.words = self.against(scene, row, lab)
             self.judge(scene, row, calm, lab)
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         raise NotImplementedError
 
-    def judge(self, scene, row, calm, lab):
+    def judge(self, scene: Room, row: Row, calm: Row, lab: Laboratory) -> None:
         """Each still hears the other one, and neither blames it."""
         for name, other in (("anna", scene.ben), ("ben", scene.anna)):
             program = scene.programs[name][0]
@@ -138,7 +143,7 @@ class Fork(OnRoom):
 
     name = "equals-fork"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, ben = self.links
         left = anna.key.log().note(b"to Anna")
         right = mesh.Log(left.identity, anna.room, left.author.run).note(b"to Ben")
@@ -159,11 +164,11 @@ class Crowd(OnRoom):
     name = "equals-crowd"
 
     @staticmethod
-    def is_out(program, identity):
+    def is_out(program: Program, identity: Identity) -> bool:
         people = program.named("people")
         return bool(people) and all(person["key"] != identity.device.hex() for person in people[-1]["people"])
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, _ = self.links
         stay = anna.stay(anna.key.author.point)
         admissions = [anna.key.admitted(stay, mesh.fresh_point(), b"ghost %d" % number) for number in range(188)]
@@ -190,10 +195,10 @@ class ThirdParty(OnRoom):
 
     name = "equals-third-party"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         count = [0]
         with socket.create_server(("127.9.9.9", 0)) as third:
-            def take():
+            def take() -> None:
                 while True:
                     try:
                         third.accept()[0].close()
@@ -226,7 +231,7 @@ class Messages(OnRoom):
 
     name = "equals-messages"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         sent, end = 0, time.monotonic() + lab.seconds(12, 4)
         useless = [self.links[0].key.statement(5, mesh.random_stays(1)[0], mesh.fresh_point() + b"\1x")] * 20
         for link in self.links:
@@ -247,7 +252,7 @@ class OwnKeys(OnRoom):
 
     name = "equals-own-keys"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, _ = self.links
         keys = [mesh.Key(lab.identity(f"second-{number}"), anna.room) for number in range(3)]
         stay = anna.stay(anna.key.author.point)
@@ -277,7 +282,7 @@ class Misdirected(OnRoom):
 
     name = "equals-misdirected"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, _ = self.links
         recipient = bytes.fromhex(scene.ben.named("ready")[0]["key"])
         body = b"\0\5stray" + b"1"

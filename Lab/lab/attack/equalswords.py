@@ -1,12 +1,15 @@
 """Attacks of a member of a room of equals on what others have written, on names, and on who may come."""
 
+import copy
 import json
 import struct
 import time
 
 from lab.attack import mesh, room
-from lab.attack.equals import OnRoom
+from lab.attack.equals import OnRoom, Room
+from lab.attack.laboratory import Laboratory, Row
 from lab.attack.peer import Refused
+from lab.common.programs import Program
 
 # Long enough that they come in several batches.
 WORDS = "word " * 60
@@ -15,32 +18,32 @@ WORDS = "word " * 60
 class Section:
     """An author's part of a batch, which the attacker changes and sends on."""
 
-    def __init__(self, words, place):
+    def __init__(self, words: bytes, place: int) -> None:
         self.point = words[place:place + 65]
         self.run, self.first, has_start = struct.unpack(">QIB", words[place + 65:place + 78])
         place += 78
-        self.start = words[place:place + 32] if has_start else None
+        self.start = words[place:place + 32] if has_start else b""
         place += 32 * has_start
-        self.signature, self.end, self.entries = words[place:place + 64], place + 64, []
+        self.signature, self.end = words[place:place + 64], place + 64
+        self.entries: list[bytes] = []
 
-    def message(self, items):
+    def message(self, items: list[bytes]) -> bytes:
         return (bytes([room.ENTRIES, 1]) + self.point + struct.pack(">QIB", self.run, self.first, 1) + self.start
                 + self.signature + struct.pack(">H", len(items)) + b"".join(items))
 
-    def as_digests(self):
+    def as_digests(self) -> bytes:
         return self.message([b"\0\1" + room.sha(entry) for entry in self.entries])
 
-    def as_late(self):
+    def as_late(self) -> bytes:
         """Only its last entry, with the digest before that."""
-        late = object.__new__(Section)
-        late.__dict__.update(self.__dict__)
+        late = copy.copy(self)
         for entry in self.entries[:-1]:
             late.start, late.first = room.sha(late.start + room.sha(entry)), late.first + 1
         last = self.entries[-1]
         return late.message([b"\0\0" + struct.pack(">I", len(last)) + last])
 
 
-def sections(message):
+def sections(message: bytes) -> list[Section]:
     """Of a batch."""
     place, found = 2, []
     for _ in range(message[1]):
@@ -60,7 +63,7 @@ def sections(message):
     return found
 
 
-def texts(program, since=0):
+def texts(program: Program, since: float = 0) -> list[str]:
     return [event.get("text", "") for event in program.named("note", since)]
 
 
@@ -69,7 +72,7 @@ class Hides(OnRoom):
 
     count = 900
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         self.anna, _ = self.links
         # What one author may write at once, and what the short form takes.
         count = lab.seconds(self.count, 200)
@@ -92,21 +95,21 @@ class Hides(OnRoom):
                 f"{'told that it has everything' if told else 'not told that it has everything'}")
 
     @staticmethod
-    def link_to(scene, lab):
+    def link_to(scene: Room, lab: Laboratory) -> mesh.Member | None:
         try:
             return mesh.Member(lab.identity("attacker"), scene.port("cleo"))
         except (Refused, OSError):
             time.sleep(0.01)
             return None
 
-    def change(self, section):
+    def change(self, section: Section) -> bytes:
         raise NotImplementedError
 
-    def tell(self, link):
+    def tell(self, link: mesh.Member) -> str:
         sent = 0
         for message in self.anna.batches:
             for section in sections(message):
-                if section.start is None or not section.entries:
+                if not section.start or not section.entries:
                     continue
                 try:
                     link.send(self.change(section))
@@ -121,7 +124,7 @@ class Digests(Hides):
 
     name = "equals-digests"
 
-    def change(self, section):
+    def change(self, section: Section) -> bytes:
         return section.as_digests()
 
 
@@ -130,7 +133,7 @@ class LateStart(Hides):
 
     name = "equals-late-start"
 
-    def change(self, section):
+    def change(self, section: Section) -> bytes:
         return section.as_late()
 
 
@@ -139,7 +142,7 @@ class Accomplice(OnRoom):
 
     name = "equals-accomplice"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         first, _ = self.links
         accomplice = mesh.enter(lab.identity("accomplice"), scene.port("ben"), "accomplice")
         scene.links.append(accomplice)
@@ -166,7 +169,7 @@ class Names(OnRoom):
 
     name = "equals-names"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, _ = self.links
         anna.send(mesh.message(mesh.STATUSES, [anna.key.status([], [], b"b\xd0\xb5n")]))
         time.sleep(1)
@@ -194,7 +197,7 @@ class Replay(OnRoom):
 
     name = "equals-replay"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, _ = self.links
         victim = mesh.enter(lab.identity("victim"), scene.port("ben"), "victim")
         scene.links.append(victim)
@@ -226,7 +229,7 @@ class Ban(OnRoom):
 
     name = "equals-ban"
 
-    def against(self, scene, row, lab):
+    def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         anna, _ = self.links
         stay = anna.stay(anna.key.author.point)
         state = lab.state()

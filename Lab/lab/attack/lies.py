@@ -1,5 +1,7 @@
 """False reports about the stream, and streams aimed at somebody else."""
 
+import contextlib
+import socket
 import struct
 import time
 
@@ -7,6 +9,15 @@ from lab.attack import wire
 from lab.attack.laboratory import Attack, Laboratory, Row, Scene
 from lab.attack.peer import Report, Watcher, clock
 from lab.attack.wire import Arrival
+
+
+def drain(victim: socket.socket) -> int:
+    """Takes what has come at the victim's address; in bytes."""
+    got = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            got += len(victim.recv(2048))
+    return got
 
 
 class ThirdParty(Attack):
@@ -30,11 +41,7 @@ class ThirdParty(Attack):
                 end = time.monotonic() + lab.seconds(10, 4)
                 while time.monotonic() < end:
                     time.sleep(0.03)
-                    try:
-                        while True:
-                            got += len(victim.recv(2048))
-                    except BlockingIOError:
-                        pass
+                    got += drain(victim)
                     now = clock()
                     entries = watcher.entries(now)
                     liar.say(elsewhere, wire.FEEDBACK,
@@ -67,11 +74,7 @@ class MovedStream(Attack):
                 end = time.monotonic() + lab.seconds(5, 3)
                 while time.monotonic() < end:
                     time.sleep(0.05)
-                    try:
-                        while True:
-                            got += len(victim.recv(2048))
-                    except BlockingIOError:
-                        pass
+                    got += drain(victim)
             victim.close()
         row.words = f"{got} bytes for {said}"
         if got > 3 * said:
@@ -86,26 +89,27 @@ class Liar(Attack):
 
     def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene("--content", "video") as scene:
-            calm = self.calm(scene, lab)
-            peer = scene.peer()
-            peer.join()
-            with scene.attack(row):
-                begin = time.monotonic()
+            time.sleep(1)
+            calm = round(scene.viewer.named("stats")[-1]["fps"])
+            said = self.against(lab, scene, row)
+        row.words = f"{said}{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
 
-                def lie(_: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
-                    passed = time.monotonic() - begin
-                    # A queue that grows and drains, and a loss of one third, in turns of 1.5 s.
-                    late = int(400_000 * (passed % 1.5)) if int(passed / 1.5) % 2 == 0 else 0
-                    lost = expected // 3 if int(passed / 1.5) % 2 else missed
-                    return entries, expected, lost, clock() + late
+    def against(self, lab: Laboratory, scene: Scene, row: Row) -> str:
+        """Lies for some seconds; returns the beginning of the row's words."""
+        peer = scene.peer()
+        peer.join()
+        with scene.attack(row):
+            self.begin = time.monotonic()
+            with Watcher(peer, lie=self.lie) as watcher:
+                watcher.thread.join(lab.seconds(9, 4))
+        return ""
 
-                with Watcher(peer, lie=lie) as watcher:
-                    watcher.thread.join(lab.seconds(9, 4))
-        row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
-
-    def calm(self, scene: Scene, lab: Laboratory) -> int:
-        time.sleep(1)
-        return round(scene.viewer.named("stats")[-1]["fps"])
+    def lie(self, watcher: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
+        passed = time.monotonic() - self.begin
+        # A queue that grows and drains, and a loss of one third, in turns of 1.5 s.
+        late = int(400_000 * (passed % 1.5)) if int(passed / 1.5) % 2 == 0 else 0
+        lost = expected // 3 if int(passed / 1.5) % 2 else missed
+        return entries, expected, lost, clock() + late
 
 
 class SlowLiar(Liar):
@@ -113,23 +117,11 @@ class SlowLiar(Liar):
 
     name = "liar-slow"
 
-    def play(self, lab: Laboratory, row: Row) -> None:
-        with lab.scene("--content", "video") as scene:
-            calm = self.calm(scene, lab)
-            peer = scene.peer()
-            peer.join()
-            with scene.attack(row):
-                begin = time.monotonic()
-
-                def lie(watcher: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
-                    if watcher.newest:
-                        peer.say(watcher.media, wire.FEEDBACK, b"".join(
-                            wire.missing(watcher.newest - back) for back in range(8)))
-                    return entries, expected, expected // 4, clock() + int(150_000 * (time.monotonic() - begin))
-
-                with Watcher(peer, lie=lie) as watcher:
-                    watcher.thread.join(lab.seconds(9, 4))
-        row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
+    def lie(self, watcher: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
+        if watcher.newest:
+            watcher.peer.say(watcher.media, wire.FEEDBACK, b"".join(
+                wire.missing(watcher.newest - back) for back in range(8)))
+        return entries, expected, expected // 4, clock() + int(150_000 * (time.monotonic() - self.begin))
 
 
 class RhythmicLiar(Liar):
@@ -138,26 +130,16 @@ class RhythmicLiar(Liar):
     name = "liar-rhythm"
     pause = 0.8
 
-    def play(self, lab: Laboratory, row: Row) -> None:
-        with lab.scene("--content", "video") as scene:
-            calm = self.calm(scene, lab)
-            peer = scene.peer()
-            peer.join()
-            with scene.attack(row):
-                begin, said, old = time.monotonic(), [0.0], []
+    def __init__(self) -> None:
+        self.said, self.old = 0.0, []
 
-                def lie(_: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
-                    now = time.monotonic() - begin
-                    if now - said[0] > self.pause and entries:
-                        said[0] = now
-                        old[:] = entries[:1]
-                        return entries, expected, missed, clock()
-                    # The previous report with a later clock, so that the viewer isn't silent.
-                    return (old, expected, missed, clock()) if old else None
-
-                with Watcher(peer, lie=lie) as watcher:
-                    watcher.thread.join(lab.seconds(9, 4))
-        row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
+    def lie(self, watcher: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
+        now = time.monotonic() - self.begin
+        if now - self.said > self.pause and entries:
+            self.said, self.old = now, entries[:1]
+            return entries, expected, missed, clock()
+        # The previous report with a later clock, so that the viewer isn't silent.
+        return (self.old, expected, missed, clock()) if self.old else None
 
 
 class ReturningLiar(Liar):
@@ -165,27 +147,25 @@ class ReturningLiar(Liar):
 
     name = "liar-again"
 
-    def play(self, lab: Laboratory, row: Row) -> None:
-        with lab.scene("--content", "video") as scene:
-            calm, came = self.calm(scene, lab), 0
-            with scene.attack(row):
-                end = time.monotonic() + lab.seconds(10, 5)
-                while time.monotonic() < end:
-                    with scene.peer() as peer:
-                        peer.join()
-                        came += 1
-                        first = []
+    def against(self, lab: Laboratory, scene: Scene, row: Row) -> str:
+        came = 0
+        with scene.attack(row):
+            end = time.monotonic() + lab.seconds(10, 5)
+            while time.monotonic() < end:
+                with scene.peer() as peer:
+                    peer.join()
+                    came += 1
+                    self.first = []
+                    with Watcher(peer, lie=self.lie) as watcher:
+                        watcher.thread.join(1.4)
+                    peer.send(bytes([wire.BYE]) + wire.text(""))
+        return f"it came {came} times; "
 
-                        def lie(_: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
-                            # Only the first frames are reported, so the bytes in flight seem to grow without end.
-                            if len(first) < 4:
-                                first[:] = entries[:4]
-                            return (first, expected, missed, clock()) if first else None
-
-                        with Watcher(peer, lie=lie) as watcher:
-                            watcher.thread.join(1.4)
-                        peer.send(bytes([wire.BYE]) + wire.text(""))
-        row.words = f"it came {came} times; {calm} frames a second before, then {', '.join(map(str, row.rates))}"
+    def lie(self, watcher: Watcher, entries: list[Arrival], expected: int, missed: int) -> Report | None:
+        # Only the first frames are reported, so the bytes in flight seem to grow without end.
+        if len(self.first) < 4:
+            self.first = entries[:4]
+        return (self.first, expected, missed, clock()) if self.first else None
 
 
 class KeyframeStorm(Attack):

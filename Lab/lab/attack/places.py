@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import os
+import socket
 import time
 
 from lab.attack import wire
@@ -32,14 +33,24 @@ def first_picture(lab: Laboratory, scene: Scene, row: Row, *words: str, known: b
     return f"an honest viewer had its first picture after {took:.1f} s"
 
 
+def connections(scene: Scene, count: int, network: int, timeout: float) -> list[socket.socket]:
+    """Opens so many TCP connections from 20 addresses; returns those that were taken."""
+    held = []
+    for index in range(count):
+        with contextlib.suppress(OSError):
+            held.append(connect("127.0.0.1", scene.port, f"127.0.{network + index % 20}.1", timeout))
+    return held
+
+
 class IdleConnections(Attack):
     """From 5 addresses, 80 TLS connections are opened that send nothing."""
 
     name = "idle-connections"
     short = True
+    bind = "127.0.0.1"
 
     def play(self, lab: Laboratory, row: Row) -> None:
-        with lab.scene() as scene:
+        with lab.scene(bind=self.bind) as scene:
             with scene.attack(row):
                 held = self.hold(scene)
                 row.words = f"{held} were open; {first_picture(lab, scene, row, patience=lab.seconds(20, 8))}"
@@ -65,14 +76,12 @@ class IdleConnections6(IdleConnections):
 
     name = "idle-connections-ipv6"
     short = False
+    bind = "fd77:1::1"
 
     def play(self, lab: Laboratory, row: Row) -> None:
         if not lab.has_own_network:
             raise NotPlayed("needs a network of its own, as root makes one")
-        with lab.scene(bind="fd77:1::1") as scene:
-            with scene.attack(row):
-                held = self.hold(scene)
-                row.words = f"{held} were open; {first_picture(lab, scene, row, patience=lab.seconds(20, 8))}"
+        super().play(lab, row)
 
     def source(self, index: int) -> str:
         return f"fd77:2::{index % 64 + 1:x}"
@@ -214,13 +223,8 @@ class Descriptors(Attack):
             calm = scene.host.processor()
             time.sleep(1)
             calm = scene.host.processor() - calm
-            sockets = []
             with scene.attack(row):
-                for index in range(120):
-                    try:
-                        sockets.append(connect("127.0.0.1", scene.port, f"127.0.{50 + index % 20}.1", 0.3))
-                    except OSError:
-                        continue
+                sockets = connections(scene, 120, 50, timeout=0.3)
                 time.sleep(lab.seconds(5, 2))
             used = row.host_processor - calm
             for held in sockets:
@@ -266,12 +270,7 @@ class SilentConnections(Attack):
 
     def play(self, lab: Laboratory, row: Row) -> None:
         with lab.scene() as scene, scene.attack(row):
-            sockets = []
-            for index in range(100):
-                try:
-                    sockets.append(connect("127.0.0.1", scene.port, f"127.0.{90 + index % 20}.1", 1))
-                except OSError:
-                    continue
+            sockets = connections(scene, 100, 90, timeout=1)
             row.words = f"{len(sockets)} were open; {first_picture(lab, scene, row, patience=lab.seconds(20, 8))}"
             for silent in sockets:
                 silent.close()

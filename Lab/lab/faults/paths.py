@@ -22,9 +22,7 @@ class InterfaceDown(Fault):
     def play(self, place: Place, row: Row) -> None:
         place.both()
         row.begin()
-        place.network.viewer_ip("link", "set", "lan0", "down")
-        time.sleep(self.seconds)
-        place.network.viewer_ip("link", "set", "lan0", "up")
+        place.network.interrupt(self.seconds)
         row.over()
         row.wait_right(place)
 
@@ -57,15 +55,12 @@ class OtherDown(Fault):
         place.network = Relayed(place, "delay=5ms")
         cable = Cable(place, host_at=())
         place.both()
-        others = [place.start("other", cable.at_viewer, ["watch", cable.host_address, "--json", "--no-window"],
-                              place.state("viewer")) for _ in range(2)]
+        others = [place.another_viewer(cable) for _ in range(2)]
         for other in others:
             if not other.wait_for("first-frame"):
                 raise RuntimeError(f"another viewer sees nothing: {other.error_text}")
         row.begin()
-        cable.viewer_ip("link", "set", "lan0", "down")
-        time.sleep(10)
-        cable.viewer_ip("link", "set", "lan0", "up")
+        cable.interrupt(10)
         row.over()
         row.wait_right(place)
 
@@ -98,20 +93,16 @@ class AddressChanged6(AddressChanged):
     target = Cable.host_address6
 
 
-class OnlyIPv6(Fault):
+class OnlyIPv6(InterfaceDown):
     """The network has IPv6 only; the viewer's interface is down for 2 s."""
 
     name = "only-ipv6"
+    short = False
+    seconds = 2
 
     def play(self, place: Place, row: Row) -> None:
         place.network = Cable(place, has_ipv4=False)
-        place.both()
-        row.begin()
-        place.network.viewer_ip("link", "set", "lan0", "down")
-        time.sleep(2)
-        place.network.viewer_ip("link", "set", "lan0", "up")
-        row.over()
-        row.wait_right(place)
+        super().play(place, row)
 
 
 # --- The size of packets

@@ -81,6 +81,12 @@ class Cable(Here):
     def viewer_ip(self, *words: object) -> None:
         ip(*words, at=self.at_viewer)
 
+    def interrupt(self, seconds: float) -> None:
+        """The viewer's interface is down so long."""
+        self.viewer_ip("link", "set", "lan0", "down")
+        time.sleep(seconds)
+        self.viewer_ip("link", "set", "lan0", "up")
+
     def host_ip(self, *words: object) -> None:
         ip(*words, at=self.at_host)
 
@@ -277,6 +283,12 @@ class Place(Workplace):
             state or self.viewer_state, **how)
         return self.viewer
 
+    def another_viewer(self, network: Any = None, target: str | None = None, **how: Any) -> Program:
+        """Starts one more viewer, without a window; `network`: another way to the host."""
+        network = network or self.network
+        return self.start("other", network.at_viewer, ["watch", target or network.host_address, "--json", "--no-window"],
+                          self.state("viewer"), **how)
+
     def watch_again(self) -> Program:
         words, target, window, drawn, state, how = self.viewer_words
         return self.watch(*words, target=target, window=window, drawn=drawn, state=state, **how)
@@ -284,6 +296,11 @@ class Place(Workplace):
     def wait(self, condition: Callable[[], Found], seconds: float) -> Found | None:
         """The first true result; None after so many seconds."""
         return processes.first_true(condition, seconds)
+
+    def wait_for_end(self, program: Program, seconds: float, pause: float = 0.5) -> None:
+        """Until the program has ended, but no longer than so many seconds; and a moment more."""
+        self.wait(lambda: program.process.poll() is not None, seconds)
+        time.sleep(pause)
 
     def wait_for_pictures(self, seconds: float = 20) -> None:
         """Until the viewer has shown whole pictures for a second."""

@@ -148,9 +148,7 @@ class ViewerReadsNothing(Fault):
 
     def play(self, place: Place, row: Row) -> None:
         place.both()
-        state = place.state("viewer")
-        other = place.start("other", place.network.at_viewer,
-                            ["watch", place.network.host_address, "--json", "--no-window"], state)
+        other = place.another_viewer()
         if not other.wait_for("first-frame"):
             raise RuntimeError(f"the second viewer sees nothing: {other.error_text}")
         row.begin()

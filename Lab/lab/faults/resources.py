@@ -43,10 +43,8 @@ class Clock(Fault):
         set_clock(clock, -5)
         row.over()
         row.wait_right(place)
-        # Whoever comes anew meets certificates and stored times of another day.
-        other = place.start("other", place.network.at_viewer,
-                            ["watch", place.network.host_address, "--json", "--no-window"], place.state("viewer"),
-                            environment=environment if self.end == "viewer" else None)
+        # A viewer that comes anew meets certificates and stored times of another day.
+        other = place.another_viewer(environment=environment if self.end == "viewer" else None)
         if not other.wait_for("first-frame", 10):
             row.differences.append(f"another viewer isn't let in: {other.error_text.strip()}")
 
@@ -143,8 +141,7 @@ class StateUnwritable(Fault):
         place.share("--code", CODE)
         row.begin()
         place.watch("--code", CODE, environment={"XDG_STATE_HOME": str(disk / "none")})
-        place.wait(lambda: place.viewer.process.poll() is not None, 10)
-        time.sleep(0.5)
+        place.wait_for_end(place.viewer, 10)
 
 
 class NoHome(Fault):
@@ -184,8 +181,7 @@ class Descriptors(Fault):
         place.share()
         row.begin()
         place.watch(limits={resource.RLIMIT_NOFILE: 12})
-        place.wait(lambda: place.viewer.process.poll() is not None, 10)
-        time.sleep(0.5)
+        place.wait_for_end(place.viewer, 10)
 
 
 class HostDescriptors(Fault):
@@ -204,8 +200,7 @@ class HostDescriptors(Fault):
         subprocess.run([*place.network.at_viewer, sys.executable, "-c", script], stdout=place.log, stderr=place.log)
         row.over()
         row.wait_right(place)
-        other = place.start("other", place.network.at_viewer,
-                            ["watch", place.network.host_address, "--json", "--no-window"], place.state("viewer"))
+        other = place.another_viewer()
         if not other.wait_for("first-frame", 10):
             row.differences.append("another viewer gets no picture afterwards")
 
@@ -224,8 +219,7 @@ class Memory(Fault):
         place.share(source=["--source", "pattern", "--size", "7680x4320", "--max-fps", "5"])
         row.begin()
         place.watch("--max-picture", "8192x4352", limits={resource.RLIMIT_AS: 700 << 20})
-        place.wait(lambda: place.viewer.process.poll() is not None, 20)
-        time.sleep(0.5)
+        place.wait_for_end(place.viewer, 20)
 
 
 class HostMemory(Fault):
@@ -243,8 +237,7 @@ class HostMemory(Fault):
         place.share(source=["--source", "pattern", "--size", "7680x4320", "--max-fps", "5"], ready=False,
                     limits={resource.RLIMIT_AS: 700 << 20})
         place.watch()
-        place.wait(lambda: place.host.process.poll() is not None, 20)
-        time.sleep(0.5)
+        place.wait_for_end(place.host, 20)
         # Nobody is there for it.
         place.viewer.end()
         place.viewer = None

@@ -31,8 +31,7 @@ class ScreenGoneAtHost(Fault):
         place.wait_for_pictures()
         row.begin()
         os.kill(pid, signal.SIGKILL)
-        place.wait(lambda: place.host.process.poll() is not None, 10)
-        time.sleep(3)
+        place.wait_for_end(place.host, 10, pause=3)
 
 
 class ScreenGoneAtViewer(Fault):
@@ -50,8 +49,7 @@ class ScreenGoneAtViewer(Fault):
         place.both(window=display)
         row.begin()
         os.kill(pid, signal.SIGKILL)
-        place.wait(lambda: place.viewer.process.poll() is not None, 10)
-        time.sleep(1)
+        place.wait_for_end(place.viewer, 10, pause=1)
 
 
 class ScreenResized(Fault):
@@ -124,8 +122,7 @@ class WindowClosed(Fault):
         _, _, painter = share_window(place)
         row.begin()
         painter.kill()
-        place.wait(lambda: place.host.process.poll() is not None, 5)
-        time.sleep(3)
+        place.wait_for_end(place.host, 5, pause=3)
 
 
 def watch_by_name(place: Place) -> None:
@@ -149,8 +146,7 @@ class AvahiRestarted(Fault):
         row.over()
         row.wait_right(place)
         begin = time.monotonic()
-        other = place.start("other", place.network.at_viewer, ["watch", "desk", "--json", "--no-window"],
-                            place.state("viewer"), environment=place.network.bus(1))
+        other = place.another_viewer(target="desk", environment=place.network.bus(1))
         first = other.wait_for("first-frame", 30)
         if first:
             row.notes.append(f"another viewer found it by name in {first['at'] - begin:.1f} s")
