@@ -8,7 +8,14 @@ let strict: [SwiftSetting] = [
 ]
 
 func system(_ name: String, pkgConfig: String?, apt: String...) -> Target {
-    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt(apt)])
+    .systemLibrary(name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig, providers: [.apt(apt)])
+}
+
+/// C that stands between Swift and the system.
+func shim(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Sources/System/\(name)",
+        cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])])
 }
 
 func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
@@ -105,15 +112,13 @@ let package = Package(
         // The same for every sample of sound.
         .target(name: "CBeamSound", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
-        .target(
-            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus"],
-            cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        shim("CLateLibraries", "CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus"),
         // Keeps what libraries write to standard error away from people.
-        .target(name: "CErrorStream", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        shim("CErrorStream"),
         // How the C library's heap gives memory back.
-        .target(name: "CHeap", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        shim("CHeap"),
         // What Swift can't see of the system's sockets.
-        .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        shim("CBeamSockets"),
         .target(
             name: "Shaders", path: "Shaders",
             resources: [
