@@ -53,26 +53,28 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamIdentity", "BeamSound", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
-                "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
+                "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
+                "BeamMedia",
+                "BeamClock", "BeamMeasure", "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         // A room of equals as an application.
         library(
             "BeamMeeting", "BeamTerminal", "BeamHost", "BeamViewer", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
+            "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust",
-            "BeamProtocol", "BeamMedia", "BeamClock"),
+            "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
         library(
             "BeamHost", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
-            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock"),
+            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
         library(
             "BeamViewer", "BeamWords", "BeamSound", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery",
-            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock"),
+            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
+            "BeamMedia",
+            "BeamClock"),
 
         // Runs host and viewer as processes, and tells how well they did.
         library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
@@ -92,15 +94,19 @@ let package = Package(
         library("BeamDesktop", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
         library("BeamSound", "BeamMedia", "BeamClock", "CBeamSound", "CPulse", "COpus", "CSDL2", "CLateLibraries"),
         library(
-            "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
-            nio("NIOPosix"), nio("NIOTLS"), nioSSL),
-        library("BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
+            "BeamNetwork", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock",
+            "CBeamSockets",
+            nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL),
+        library("BeamTrust", "BeamIdentity", "BeamLog", "BeamWire", "BeamMedia"),
         library("BeamWords", "BeamMedia", "BeamClock"),
 
         // The core: no sockets, no threads but the slot's and the queue's, no clock; no C library but for cryptography and
         // erasure codes.
-        library("BeamIdentity", "BeamProtocol", crypto, x509, asn1),
-        library("BeamProtocol", "BeamMedia", "CSodium", "CCrypto", "CISAL", crypto),
+        library("BeamIdentity", "BeamWire", crypto, x509, asn1),
+        library("BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
+        library("BeamLog", "BeamWire", "BeamMedia", crypto),
+        library("BeamWire", "BeamMedia", "CSodium", "CCrypto", "CISAL", crypto),
+        library("BeamPlayout", "BeamMedia"),
         library("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
@@ -151,15 +157,15 @@ let package = Package(
         .executableTarget(
             name: "beamroom-benchmarks",
             dependencies: [
-                "BeamNetwork", "BeamIdentity", "BeamCodec", "BeamPixels", "BeamProtocol", "BeamMedia", "BeamClock",
-                "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
+                "BeamNetwork", "BeamIdentity", "BeamCodec", "BeamPixels", "BeamSession", "BeamWire", "BeamMedia",
+                "BeamClock", "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
             ],
             path: "Lab/Micro", swiftSettings: strict),
         // Many viewers that don't decode, in one process: Scripts/bench crowd.
         .executableTarget(
             name: "beamroom-crowd",
             dependencies: [
-                "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock",
+                "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamWire", "BeamMedia", "BeamClock",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Lab/Crowd", swiftSettings: strict),
@@ -170,7 +176,9 @@ let package = Package(
 
         // Tests: one folder for each target, and the real program on a real X server.
         test("BeamMediaTests", "BeamMedia", "BeamClock"),
-        test("BeamProtocolTests", "BeamProtocol", "BeamMedia", crypto, exclude: ["Fuzz/Corpus"]),
+        test(
+            "BeamProtocolTests", "BeamSession", "BeamLog", "BeamWire", "BeamPlayout", "BeamMedia", crypto,
+            exclude: ["Fuzz/Corpus"]),
         test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
         test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),
         test(
@@ -180,28 +188,27 @@ let package = Package(
         test("BeamWordsTests", "BeamWords", "BeamMedia", "BeamClock"),
         test("BeamDesktopTests", "BeamDesktop", "BeamMedia", exclude: ["Support/desk.py"]),
         test("BeamSoundTests", "BeamSound", "BeamMedia", "BeamClock"),
-        test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, cryptoExtras, x509, asn1),
-        test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamProtocol"),
+        test("BeamIdentityTests", "BeamIdentity", "BeamWire", crypto, cryptoExtras, x509, asn1),
+        test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamLog", "BeamWire"),
         test(
-            "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets",
-            nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
+            "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",
+            "BeamClock", "CBeamSockets", nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras,
+            x509,
             asn1),
         test("BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test(
-            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamProtocol",
-            "BeamMedia"),
+            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",
+            "BeamLog", "BeamWire", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test(
             "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
+            "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         test(
-            "BeamMeetingTests", "BeamMeeting", "BeamTerminal", "BeamViewer", "BeamNetwork", "BeamTrust", "BeamProtocol",
-            "BeamMedia"),
+            "BeamMeetingTests", "BeamMeeting", "BeamTerminal", "BeamViewer", "BeamNetwork", "BeamTrust", "BeamLog",
+            "BeamWire", "BeamMedia"),
         test(
             "BeamroomTests", "beamroom", "BeamTerminal", "BeamViewer", "BeamVersion", "BeamCapture", "BeamNetwork",
-            "BeamProtocol",
-            "BeamMedia",
-            "CErrorStream"),
+            "BeamMedia", "CErrorStream"),
         test("EndToEndTests", "BeamMedia", "CXCB"),
     ]
 )
@@ -213,7 +220,7 @@ let package = Package(
     let mesh = "BeamProtocolTests/Mesh/"
     package.targets.append(
         .executableTarget(
-            name: name, dependencies: ["BeamProtocol", "BeamMedia", crypto], path: "Tests",
+            name: name, dependencies: ["BeamSession", "BeamLog", "BeamWire", "BeamMedia", crypto], path: "Tests",
             sources: [
                 folder, "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
                 "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",

@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
 
 /// Figures of all viewers, about the frames captured during the measurement.
 struct Analysis {

@@ -1,7 +1,7 @@
 import BeamClock
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import Synchronization
 
 /// One viewer: a `ViewerClient` that records its frames instead of decoding them.

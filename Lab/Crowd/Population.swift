@@ -1,6 +1,7 @@
 import BeamIdentity
-import BeamProtocol
+import BeamSession
 import BeamTrust
+import BeamWire
 import Foundation
 
 /// A host and viewers that know each other, in a directory.

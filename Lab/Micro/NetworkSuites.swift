@@ -2,7 +2,8 @@ import BeamClock
 import BeamIdentity
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Benchmark
 import Dispatch
 import Glibc

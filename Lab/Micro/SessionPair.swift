@@ -1,5 +1,6 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 /// The sessions of a host and a viewer that are paired, with a network between them that takes no time.
 ///

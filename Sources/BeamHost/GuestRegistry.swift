@@ -1,6 +1,7 @@
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamTrust
+import BeamWire
 import Foundation
 import Synchronization
 

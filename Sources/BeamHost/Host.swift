@@ -1,10 +1,12 @@
 import BeamCapture
 import BeamCodec
 import BeamDiscovery
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamSound
+import BeamWire
 import Synchronization
 
 /// Shares a screen: capture → latest slot → encoder → sinks, of which the network is the first.

@@ -1,6 +1,6 @@
 import BeamDesktop
+import BeamLog
 import BeamNetwork
-import BeamProtocol
 
 /// What the desktop around the host says to its viewers: a locked screen, an empty battery; and the host's presence over
 /// Bluetooth.

@@ -2,7 +2,7 @@ import BeamCapture
 import BeamCodec
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamSound
 import BeamTrust
 

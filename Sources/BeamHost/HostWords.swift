@@ -1,7 +1,7 @@
 import BeamClock
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamWords
 import Synchronization
 

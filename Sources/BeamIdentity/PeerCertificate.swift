@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Crypto
 import Foundation
 import X509

@@ -52,6 +52,9 @@ extension Duration {
     /// The duration in milliseconds, with its fraction.
     public var inMilliseconds: Double { Double(inNanoseconds) / 1_000_000 }
 
+    /// Whole milliseconds, not negative.
+    public var inMilliseconds64: UInt64 { UInt64(clamping: inNanoseconds / 1_000_000) }
+
     /// The duration in seconds, with its fraction.
     public var inSeconds: Double { Double(inNanoseconds) / 1_000_000_000 }
 }

@@ -1,8 +1,9 @@
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Synchronization
 
 /// What comes of asking a member.

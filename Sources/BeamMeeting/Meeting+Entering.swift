@@ -1,7 +1,7 @@
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 
 /// A room is entered.
 extension Meeting {

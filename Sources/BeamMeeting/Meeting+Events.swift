@@ -1,8 +1,10 @@
+import BeamLog
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWire
 import Synchronization
 
 /// What happens in the room, at the door and at its members.

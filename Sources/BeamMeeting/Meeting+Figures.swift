@@ -1,8 +1,8 @@
 import BeamHost
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 
 /// What goes on in the room, each second: figures, and the terminal's last lines.
 extension Meeting {

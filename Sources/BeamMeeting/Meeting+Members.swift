@@ -1,7 +1,8 @@
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
+import BeamWire
 
 /// Putting a member out.
 extension Meeting {

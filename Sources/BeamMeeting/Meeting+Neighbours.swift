@@ -1,7 +1,7 @@
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 
 /// Other rooms of this one's name, and of names that are near.
 extension Meeting {

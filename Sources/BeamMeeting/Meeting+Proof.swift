@@ -1,4 +1,3 @@
-import BeamProtocol
 import BeamTerminal
 import BeamTrust
 

@@ -1,10 +1,12 @@
 import BeamHost
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWire
 import Dispatch
 import Synchronization
 

@@ -1,7 +1,8 @@
+import BeamLog
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 
 /// One of several rooms of the same name, with what is proved of it.
 struct MeetingCandidate: Sendable {

@@ -2,10 +2,10 @@ import BeamDisplay
 import BeamIdentity
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWire
 import Foundation
 
 /// Several rooms of one name: anybody can announce one.

@@ -1,6 +1,6 @@
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
+import BeamWire
 import Foundation
 
 /// The code at all doors of a name.

@@ -1,9 +1,9 @@
 import BeamDisplay
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Dispatch
 
 /// Asking at the doors of a room.

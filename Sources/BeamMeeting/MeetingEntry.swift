@@ -1,12 +1,13 @@
 import BeamDiscovery
 import BeamDisplay
 import BeamIdentity
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWire
 import Dispatch
 import Foundation
 import Synchronization

@@ -1,6 +1,7 @@
-import BeamProtocol
+import BeamLog
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Synchronization
 
 /// Decides what becomes of this device's room when others of its name are announced.

@@ -1,6 +1,8 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import BeamTerminal
+import BeamWire
 import Synchronization
 
 /// Reports who is in a room of equals, and who comes, leaves, begins and ends to share.

@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamSession
 import BeamTerminal
 
 /// The person who is in the room with this device. The terminal implements it; a test can answer in a person's place.

@@ -1,5 +1,5 @@
-import BeamProtocol
 import BeamTerminal
+import BeamWire
 
 /// What makes a room that was entered the one that the person means. What discovery tells proves nothing, so nothing is
 /// shared in a room without a proof before the person has said that it is the right one.

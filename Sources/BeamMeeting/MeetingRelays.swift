@@ -1,7 +1,7 @@
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Synchronization
 
 /// Pictures of members that can be got through another member only, who could show something else.

@@ -1,8 +1,8 @@
 import BeamDisplay
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Dispatch
 
 /// This device's stay in a room, and in those for which it is left, until the end of the program.

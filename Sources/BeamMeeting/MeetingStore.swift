@@ -1,6 +1,7 @@
-import BeamProtocol
+import BeamLog
 import BeamTerminal
 import BeamTrust
+import BeamWire
 import Synchronization
 
 /// Keeps the room for the next time, and for this program: no other one of this user is in it.

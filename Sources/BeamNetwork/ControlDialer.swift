@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 import NIOPosix
 

@@ -1,5 +1,6 @@
 import BeamIdentity
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 import NIOPosix
 

@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// A viewer's control connection: one that it dials, or a part of the link between two members of a room. Confined to its

@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamSession
 import NIOCore
 
 /// One of the connections that a `ControlDialer` tries to make to a host. Confined to its event loop.

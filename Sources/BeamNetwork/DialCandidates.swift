@@ -1,5 +1,5 @@
 import BeamIdentity
-import BeamProtocol
+import BeamSession
 
 /// The addresses at which a host is sought in one dial, and what has become of each.
 struct DialCandidates {

@@ -1,6 +1,8 @@
 import BeamClock
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// Carries out what a `DoorSession` decides. It has no socket: connections come from its `HostControl`. Confined to its

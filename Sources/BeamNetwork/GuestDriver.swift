@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// The driver of a session that has a door: what happens on its control connections goes there. Confined to its event loop.

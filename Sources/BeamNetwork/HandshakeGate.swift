@@ -1,6 +1,7 @@
 import BeamClock
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// Holds back what is received before TLS until it is this connection's turn, and passes everything on once the

@@ -1,6 +1,8 @@
 import BeamClock
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Glibc
 import NIOCore
 import NIOPosix

@@ -1,7 +1,9 @@
 import BeamClock
 import BeamIdentity
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// A host on the network: a TCP control port and a UDP media port, driven by a `HostSession` on one event loop.

@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
 
 /// Measures how far an event loop is behind with what it sends: how late it does what was due, and for which share of the
 /// time it works.

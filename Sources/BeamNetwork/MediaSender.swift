@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamSession
+import BeamWire
 import CBeamSockets
 import Glibc
 import NIOCore

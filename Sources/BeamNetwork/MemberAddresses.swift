@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import NIOCore
 import NIOPosix
 

@@ -1,5 +1,7 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// A member's door, at which newcomers to the room are let in: joins the `Door` with the room's session, which has the

@@ -1,6 +1,8 @@
 import BeamIdentity
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// What is shared in the room: this machine's screen, and for those who can't reach them, what others share.

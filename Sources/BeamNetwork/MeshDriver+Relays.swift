@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamLog
+import BeamWire
 import NIOCore
 
 /// Pictures that come through another member, who could show something else: through whom, and whether the person here

@@ -1,7 +1,9 @@
 import BeamClock
 import BeamIdentity
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// Carries out what a `MeshSession` decides: joins the links with other members (`MeshLinks`) with the door, and with the

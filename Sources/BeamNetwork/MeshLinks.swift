@@ -1,7 +1,9 @@
 import BeamClock
 import BeamIdentity
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// The links between a member of a room and the others: dials members, listens for members and newcomers, and finds the

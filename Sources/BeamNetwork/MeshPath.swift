@@ -1,4 +1,6 @@
-import BeamProtocol
+import BeamLog
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// The control connection of a viewer of what a member of a room shares: a dialog on the link to it, or to a member that

@@ -1,6 +1,8 @@
 import BeamIdentity
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// A member of a room of equals on the network: one TCP port for newcomers and for the other members, and the connections

@@ -1,5 +1,7 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 
 /// What is served to members of a room over its links: this machine's screen, or what another member shares. Confined to

@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import NIOCore
 
 /// Takes what a viewer receives. Called on the event loop, which all other sinks wait for: hand it on, don't block.

@@ -1,6 +1,6 @@
 import BeamClock
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import CBeamSockets
 import Glibc
 import NIOCore

@@ -1,6 +1,6 @@
 import BeamClock
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Glibc
 
 /// What every command needs while it runs.

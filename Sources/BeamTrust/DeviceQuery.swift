@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 
 /// The text by which a person refers to a device: its name, or the beginning of its key.
 struct DeviceQuery {

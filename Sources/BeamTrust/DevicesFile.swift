@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Foundation
 
 /// The format of `devices.json`:

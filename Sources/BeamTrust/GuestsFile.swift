@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamLog
+import BeamWire
 import Foundation
 import Glibc
 

@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamLog
+import BeamWire
 import Foundation
 
 /// A room of equals in which this device is, or was.

@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamLog
+import BeamWire
 import Foundation
 
 /// Records who watches the running hosts, so that a person can evict any viewer, remembered or not. For each running

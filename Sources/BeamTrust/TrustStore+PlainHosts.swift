@@ -1,5 +1,3 @@
-import BeamProtocol
-
 /// The addresses at which a host spoke version 1 last, in `unencrypted-hosts`: one a line, the newest last.
 ///
 /// A viewer that may watch without encryption begins with version 1 there, and doesn't wait for an answer to TLS first.

@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamLog
+import BeamWire
 import Foundation
 
 /// The rooms of equals in which this device is or was, in `rooms.json`: with them it comes back without a code.

@@ -1,5 +1,5 @@
 import BeamIdentity
-import BeamProtocol
+import BeamWire
 import Foundation
 import Synchronization
 

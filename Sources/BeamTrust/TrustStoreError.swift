@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Glibc
 
 /// Why the identity or the remembered devices can't be used. Each description is a person-facing sentence.

@@ -1,6 +1,7 @@
 import BeamIdentity
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Dispatch
 import Synchronization
 

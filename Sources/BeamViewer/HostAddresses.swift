@@ -1,6 +1,5 @@
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTrust
 
 /// Where a host may be besides the addresses that it announces: at its last known ones, at those that another source has

@@ -2,8 +2,8 @@ import BeamClock
 import BeamDiscovery
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTrust
+import BeamWire
 import Dispatch
 import Synchronization
 

@@ -1,6 +1,8 @@
 import BeamDisplay
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Synchronization
 
 /// What a window shows of a room of equals beside the pictures: who is here, and the words. Changed by any thread, read by

@@ -1,8 +1,9 @@
 import BeamClock
 import BeamDiscovery
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamWire
 import Dispatch
 import Foundation
 import Synchronization

@@ -1,9 +1,11 @@
 import BeamClock
 import BeamCodec
 import BeamDisplay
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Dispatch
 import Foundation
 import Synchronization

@@ -1,7 +1,9 @@
 import BeamClock
 import BeamDisplay
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 /// The window of a member of a room of equals: what the others share, one picture or a grid, who is here, and the room's
 /// words. Runs on the main thread, as SDL requires.

@@ -1,7 +1,8 @@
 import BeamIdentity
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamTrust
+import BeamWire
 import Foundation
 import Synchronization
 

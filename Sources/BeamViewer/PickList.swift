@@ -1,4 +1,3 @@
-import BeamProtocol
 import Dispatch
 import Synchronization
 

@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 extension ViewerRefusal {
     /// What the person at the window can do after a refusal, in place of a command in the terminal.

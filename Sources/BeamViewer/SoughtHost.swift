@@ -1,8 +1,10 @@
 import BeamDesktop
 import BeamIdentity
+import BeamLog
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamTrust
+import BeamWire
 
 /// Finds the host that a viewer is to watch, and keeps it in the store.
 final class SoughtHost: Sendable {

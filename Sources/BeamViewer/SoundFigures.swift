@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamPlayout
 
 /// How a viewer's sound is played. Totals since the start; the rest is at present.
 public struct SoundFigures: Sendable, Equatable {

@@ -2,7 +2,7 @@ import BeamClock
 import BeamCodec
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamPlayout
 import BeamSound
 import Synchronization
 

@@ -1,7 +1,7 @@
 import BeamClock
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamPlayout
 import BeamSound
 import Dispatch
 import Synchronization

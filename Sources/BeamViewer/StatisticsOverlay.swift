@@ -1,5 +1,6 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 /// The figures that the overlay shows.
 enum StatisticsOverlay {

@@ -1,5 +1,4 @@
 import BeamMedia
-import BeamProtocol
 
 /// What a host's tile in a grid says in place of a live picture.
 struct TileText: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamLog
 
 /// What was written to the room before there was a connection that could take it.
 struct UnwrittenWords: Sendable {

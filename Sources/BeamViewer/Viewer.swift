@@ -1,11 +1,13 @@
 import BeamClock
 import BeamCodec
 import BeamIdentity
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamSound
 import BeamTrust
+import BeamWire
 import BeamWords
 
 /// Watches a screen: network → session → decoder → latest slot → window.

@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 
 /// What the viewer is doing, in words for the person: the same in the window and in the terminal.
 public struct ViewerAnnouncement: Sendable, Equatable {

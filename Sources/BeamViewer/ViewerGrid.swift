@@ -1,7 +1,6 @@
 import BeamClock
 import BeamDisplay
 import BeamMedia
-import BeamProtocol
 import Synchronization
 
 /// Shows viewers in a window: several in a grid, or one alone. What the tiles say beyond the viewers' states,

@@ -2,9 +2,11 @@ import BeamCodec
 import BeamDisplay
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamPlayout
+import BeamSession
 import BeamSound
 import BeamTrust
+import BeamWire
 
 /// What to watch, and where the pictures go.
 public struct ViewerOptions: Sendable {

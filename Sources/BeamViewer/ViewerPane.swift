@@ -1,7 +1,6 @@
 import BeamClock
 import BeamDisplay
 import BeamMedia
-import BeamProtocol
 
 /// Shows one viewer's status, words and figures in a window: those of the only host, or of the one that a person looks at.
 @MainActor final class ViewerPane {

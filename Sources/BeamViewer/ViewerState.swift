@@ -1,6 +1,8 @@
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Synchronization
 
 /// State shared by a viewer's stages and its window, under one lock.

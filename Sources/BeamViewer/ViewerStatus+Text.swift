@@ -1,5 +1,6 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 /// What the person reads of the state. It changes nothing.
 extension ViewerStatus {

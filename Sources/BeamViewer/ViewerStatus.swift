@@ -1,5 +1,7 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 /// What the viewer is doing: one state, which has one sentence for the person, or none while the picture is live.
 struct ViewerStatus: Sendable {

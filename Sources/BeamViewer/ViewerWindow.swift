@@ -1,7 +1,7 @@
 import BeamClock
 import BeamDisplay
 import BeamMedia
-import BeamProtocol
+import BeamWire
 
 /// Shows one host or several: each one's newest picture, or its status while there is none, and the hosts to pick from.
 ///

@@ -1,7 +1,7 @@
 import BeamClock
 import BeamCodec
+import BeamLog
 import BeamMedia
-import BeamProtocol
 import BeamWords
 import Synchronization
 

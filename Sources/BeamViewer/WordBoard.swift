@@ -1,6 +1,7 @@
 import BeamDisplay
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamWire
 
 /// What the window shows of the room: captions and notes for a while, the transcript, notices.
 struct WordBoard: Sendable {

@@ -1,9 +1,9 @@
-import BeamProtocol
+import BeamWire
 import Crypto
+import CryptoExtras
 import Foundation
 import Testing
 import X509
-import CryptoExtras
 
 @testable import BeamIdentity
 

@@ -1,9 +1,8 @@
-import BeamProtocol
 import Crypto
+import CryptoExtras
 import Foundation
 import SwiftASN1
 import X509
-import CryptoExtras
 
 /// Describes certificates that BeamRoom doesn't create itself.
 struct Recipe {

@@ -1,6 +1,7 @@
+import BeamLog
 import BeamNetwork
-import BeamProtocol
 import BeamViewer
+import BeamWire
 import Testing
 
 @testable import BeamMeeting

@@ -1,6 +1,6 @@
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamViewer
 import Testing
 

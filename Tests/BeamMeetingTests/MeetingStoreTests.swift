@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamLog
 import BeamTrust
 import Foundation
 import Testing

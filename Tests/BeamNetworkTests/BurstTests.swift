@@ -1,5 +1,6 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import CBeamSockets
 import Foundation
 import NIOCore

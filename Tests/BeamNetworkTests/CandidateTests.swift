@@ -1,6 +1,6 @@
 import BeamIdentity
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import NIOCore
 import NIOPosix
 import Testing

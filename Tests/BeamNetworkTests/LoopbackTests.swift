@@ -1,5 +1,4 @@
 import BeamMedia
-import BeamProtocol
 import Foundation
 import Glibc
 import Testing

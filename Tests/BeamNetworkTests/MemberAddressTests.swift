@@ -1,6 +1,6 @@
 import BeamIdentity
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import NIOCore
 import Testing
 

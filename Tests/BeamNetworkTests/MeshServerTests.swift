@@ -1,6 +1,8 @@
 import BeamIdentity
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import NIOCore
 import NIOPosix
 import Testing

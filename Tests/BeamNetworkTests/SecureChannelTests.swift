@@ -1,5 +1,4 @@
 import BeamIdentity
-import BeamProtocol
 import Foundation
 import NIOCore
 import NIOPosix

@@ -2,7 +2,6 @@ import BeamClock
 import BeamIdentity
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import Testing
 
 /// Several viewers on one event loop.

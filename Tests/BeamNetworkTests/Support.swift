@@ -1,8 +1,10 @@
 import BeamClock
 import BeamIdentity
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Foundation
 import Synchronization
 

@@ -3,13 +3,15 @@ import Foundation
 @testable import BeamDiscovery
 @testable import BeamHost
 @testable import BeamIdentity
+@testable import BeamLog
 @testable import BeamMedia
 @testable import BeamNetwork
-@testable import BeamProtocol
+@testable import BeamSession
 @testable import BeamSound
 @testable import BeamTerminal
 @testable import BeamTrust
 @testable import BeamViewer
+@testable import BeamWire
 
 /// The cases of a part of `ProgramEvent`, by name. A new case of the event doesn't compile without one here (`init`), which
 /// doesn't without samples.

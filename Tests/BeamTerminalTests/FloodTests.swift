@@ -1,5 +1,4 @@
 import BeamMedia
-import BeamProtocol
 import Testing
 
 @testable import BeamTerminal

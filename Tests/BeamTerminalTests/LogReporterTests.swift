@@ -2,8 +2,10 @@ import BeamMedia
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
 @testable import BeamTerminal
+@testable import BeamWire
 
 /// What a peer can make the program print for the person.
 struct LogReporterTests {

@@ -2,8 +2,10 @@ import BeamMedia
 import Testing
 
 @testable import BeamHost
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
 @testable import BeamTerminal
+@testable import BeamWire
 
 struct ReportTests {
     /// What comes while the early events are passed on waits behind them.

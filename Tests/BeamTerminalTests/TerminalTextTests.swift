@@ -1,4 +1,3 @@
-import BeamProtocol
 import Testing
 
 @testable import BeamTerminal

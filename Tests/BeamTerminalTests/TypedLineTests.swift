@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Testing
 
 @testable import BeamTerminal

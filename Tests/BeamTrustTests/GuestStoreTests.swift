@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamLog
 import Foundation
 import Glibc
 import Testing

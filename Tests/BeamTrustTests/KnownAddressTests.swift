@@ -1,4 +1,3 @@
-import BeamProtocol
 import Foundation
 import Testing
 

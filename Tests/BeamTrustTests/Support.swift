@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Foundation
 import Glibc
 import Synchronization

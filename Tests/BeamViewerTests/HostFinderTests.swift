@@ -1,5 +1,5 @@
 import BeamNetwork
-import BeamProtocol
+import BeamWire
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import BeamDiscovery
+import BeamLog
 import BeamNetwork
-import BeamProtocol
+import BeamWire
 import Synchronization
 import Testing
 

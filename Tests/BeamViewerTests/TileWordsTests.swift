@@ -1,7 +1,9 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
 @testable import BeamViewer
+@testable import BeamWire
 
 /// A tile says in a few words what its host does, and nothing while its picture is live.
 struct TileWordsTests {

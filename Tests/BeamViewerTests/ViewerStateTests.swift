@@ -1,7 +1,7 @@
 import BeamIdentity
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import Foundation
 import Synchronization
 import Testing

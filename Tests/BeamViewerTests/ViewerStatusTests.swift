@@ -1,8 +1,10 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
 @testable import BeamViewer
+@testable import BeamWire
 
 /// The window always shows a text or a picture, and the text is true.
 @MainActor struct ViewerStatusTests {

@@ -2,8 +2,10 @@ import BeamDisplay
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
 @testable import BeamViewer
+@testable import BeamWire
 
 /// What the window shows of the room, in virtual time.
 struct WordBoardTests {

@@ -210,7 +210,7 @@ extension EndToEnd {
 func expectPlainWords(_ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
     for trace in [
         "Error(", "Optional(", "Fatal error", "Swift.", "NIO", "Beam.", "BeamCapture.", "BeamCodec.", "BeamNetwork.",
-        "BeamProtocol.", ".swift:", "0x0000", "errno:", "Stack dump", "rawValue",
+        "BeamSession.", "BeamLog.", "BeamWire.", ".swift:", "0x0000", "errno:", "Stack dump", "rawValue",
     ] {
         #expect(!words.contains(trace), "\"\(trace)\" in: \(words)", sourceLocation: sourceLocation)
     }

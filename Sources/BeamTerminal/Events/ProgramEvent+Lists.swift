@@ -1,8 +1,9 @@
 import BeamDiscovery
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
 import BeamTrust
+import BeamWire
 import Foundation
 
 extension ProgramEvent {

@@ -1,4 +1,5 @@
-import BeamProtocol
+import BeamLog
+import BeamWire
 
 extension ProgramEvent {
     /// Who asks to be let in at a host or a member of a room, who is let in, and by which code.

@@ -1,6 +1,8 @@
 import BeamHost
+import BeamLog
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 extension ProgramEvent {
     /// A room of equals: how it is entered, who is in it, and whose pictures come in which way.

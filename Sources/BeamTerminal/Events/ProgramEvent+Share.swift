@@ -1,6 +1,6 @@
 import BeamHost
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import BeamSound
 
 extension ProgramEvent {

@@ -1,7 +1,8 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import BeamSound
 import BeamViewer
+import BeamWire
 
 extension ProgramEvent {
     /// A host or a member's screen that is watched, and the files that are written of it. (`device-paired` is in

@@ -1,5 +1,6 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamWire
 
 extension ProgramEvent {
     /// What is written in a room, a host's or one of equals, and what becomes of this program's lines.

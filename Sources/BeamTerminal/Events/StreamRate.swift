@@ -1,7 +1,7 @@
 import BeamClock
 import BeamHost
 import BeamMedia
-import BeamProtocol
+import BeamSession
 
 /// Frames and bits a second of a stream.
 public struct StreamRate: Sendable {

@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Glibc
 
 /// A file whose first line is a code of six digits.

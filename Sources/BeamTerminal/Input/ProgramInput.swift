@@ -1,5 +1,6 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Dispatch
 import Glibc
 import Synchronization

@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 
 /// The line that is being typed on a terminal whose own line editing is off (`TerminalMode`).
 struct TypedLine {

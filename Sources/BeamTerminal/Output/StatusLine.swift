@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 
 /// The last line of the terminal while something is shared: what it is called, the code, who is there, what keys do.
 public struct StatusLine: Equatable {

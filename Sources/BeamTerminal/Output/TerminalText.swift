@@ -1,4 +1,4 @@
-import BeamProtocol
+import BeamWire
 import Glibc
 
 /// How texts for people fit the terminal that they are read on: its characters, and its width.

@@ -1,6 +1,6 @@
 import BeamClock
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Foundation
 
 /// The terminal's table of viewers, the slowest first.

@@ -1,4 +1,6 @@
-import BeamProtocol
+import BeamLog
+import BeamSession
+import BeamWire
 
 /// The person at a door, who decides who is let in. The terminal implements it; a test can answer in a person's place.
 public protocol DoorPerson: AnyObject, Sendable {

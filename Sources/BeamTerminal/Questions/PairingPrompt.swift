@@ -1,4 +1,6 @@
-import BeamProtocol
+import BeamLog
+import BeamSession
+import BeamWire
 import Foundation
 import Synchronization
 

@@ -1,6 +1,7 @@
 import BeamHost
-import BeamProtocol
+import BeamLog
 import BeamTrust
+import BeamWire
 
 /// Sends viewers away: by a key, by name, or for another program.
 public final class SendingAway: Sendable {

@@ -1,5 +1,5 @@
-import BeamProtocol
 import BeamViewer
+import BeamWire
 import Synchronization
 
 /// What the person at the viewer is asked in the terminal: which host to watch, and the host's code. With a window the

@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamWire
 
 /// When the terminal's bell rings for somebody who asks to be let in. Anybody on the network can ask as often as they
 /// like, so an address rings a few times, and again only after it was quiet for long.

@@ -1,5 +1,7 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamSession
+import BeamWire
 import Foundation
 import Synchronization
 

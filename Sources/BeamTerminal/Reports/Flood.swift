@@ -1,6 +1,6 @@
 import BeamClock
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Synchronization
 
 /// What others can cause as often as they like, so that not all of it is reported.

@@ -1,5 +1,6 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Synchronization
 
 /// Reports what is written in the room: notes and alerts to the person, everything to programs.

@@ -1,6 +1,5 @@
 import BeamHost
 import BeamMedia
-import BeamProtocol
 import BeamViewer
 import Synchronization
 

@@ -1,7 +1,8 @@
 import BeamHost
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamSound
 import Synchronization
 

@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import BeamViewer
 import Foundation
 import Synchronization

@@ -1,6 +1,6 @@
 import BeamCodec
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Foundation
 import Glibc
 

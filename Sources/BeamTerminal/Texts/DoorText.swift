@@ -1,5 +1,6 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamWire
 import Foundation
 
 /// Who asks to be let in, in words for the person at the door.

@@ -1,5 +1,6 @@
+import BeamLog
 import BeamMedia
-import BeamProtocol
+import BeamWire
 
 /// What is written in a room, in words for the person. (`LogAlert` has its own.)
 enum LogText {

@@ -1,7 +1,7 @@
 import BeamHost
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 
 /// What happens to a share, in words for the person who shares.
 struct ShareText: Sendable {

@@ -1,7 +1,8 @@
 import BeamMedia
-import BeamProtocol
+import BeamSession
 import BeamSound
 import BeamViewer
+import BeamWire
 
 /// What happens to what is watched, in words for the person at the viewer. (`ViewerAnnouncement` has the viewer's states.)
 enum WatchText {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BeamProtocol
+import BeamLog
 import BeamTerminal
 import BeamTrust
 import Foundation

@@ -1,8 +1,8 @@
 import ArgumentParser
 import BeamDiscovery
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Foundation
 import Synchronization
 

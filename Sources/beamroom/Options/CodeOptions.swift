@@ -1,6 +1,7 @@
 import ArgumentParser
-import BeamProtocol
+import BeamLog
 import BeamTerminal
+import BeamWire
 import Glibc
 
 /// The six-digit code, from the command line or from a file.

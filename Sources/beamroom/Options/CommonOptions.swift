@@ -1,7 +1,6 @@
 import ArgumentParser
 import BeamClock
 import BeamMedia
-import BeamProtocol
 import BeamTerminal
 
 /// Options of `share`, `watch` and `room`.

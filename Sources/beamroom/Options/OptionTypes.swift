@@ -1,7 +1,8 @@
 import ArgumentParser
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
+import BeamWire
 
 /// Bits a second, as scrcpy and ffmpeg write it: `8M`, `800k`, `2500000`.
 struct BitRate: ExpressibleByArgument {

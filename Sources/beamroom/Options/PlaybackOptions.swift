@@ -2,7 +2,7 @@ import ArgumentParser
 import BeamCodec
 import BeamDisplay
 import BeamMedia
-import BeamProtocol
+import BeamPlayout
 import BeamViewer
 
 /// How what is watched is decoded and shown: of `watch` and `room`.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BeamHost
-import BeamProtocol
+import BeamPlayout
 import BeamSound
 
 /// Which sound is shared: of `share` and `room`.

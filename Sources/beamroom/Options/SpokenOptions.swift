@@ -1,5 +1,5 @@
 import ArgumentParser
-import BeamProtocol
+import BeamSession
 import BeamTerminal
 
 /// What is said and written down: of `share` and `room`.

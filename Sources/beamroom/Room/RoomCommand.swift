@@ -5,11 +5,12 @@ import BeamIdentity
 import BeamMedia
 import BeamMeeting
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamSound
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWire
 
 /// `beamroom room`.
 struct RoomCommand: ParsableCommand {

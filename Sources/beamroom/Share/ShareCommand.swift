@@ -1,8 +1,9 @@
 import ArgumentParser
 import BeamHost
+import BeamLog
 import BeamMedia
 import BeamNetwork
-import BeamProtocol
+import BeamSession
 import BeamTerminal
 import BeamTrust
 import Glibc

@@ -1,6 +1,6 @@
-import BeamProtocol
 import BeamTerminal
 import BeamViewer
+import BeamWire
 import Synchronization
 
 /// Notices that what was typed as a host's name is a room's: that isn't watched, but entered.

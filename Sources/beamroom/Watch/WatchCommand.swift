@@ -2,7 +2,6 @@ import ArgumentParser
 import BeamCodec
 import BeamDisplay
 import BeamMedia
-import BeamProtocol
 import BeamTerminal
 import BeamTrust
 import BeamViewer

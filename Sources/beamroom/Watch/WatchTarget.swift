@@ -1,7 +1,7 @@
 import ArgumentParser
 import BeamNetwork
-import BeamProtocol
 import BeamTerminal
+import BeamWire
 import Glibc
 
 /// Who to watch: an IP address with or without a port (`192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`,

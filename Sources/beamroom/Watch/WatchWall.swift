@@ -1,9 +1,10 @@
 import ArgumentParser
 import BeamDisplay
-import BeamProtocol
+import BeamLog
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWire
 import Glibc
 import Synchronization
 

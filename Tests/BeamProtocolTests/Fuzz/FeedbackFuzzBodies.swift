@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension FuzzBodies {
     /// Any feedback is bounded, and reads the same after it is written again.

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Properties that hold for any input. Each body answers what was wrong, or nil.
 enum FuzzBodies {

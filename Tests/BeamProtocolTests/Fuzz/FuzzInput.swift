@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Turns a fuzzer's bytes into decisions: what happens next, and which value each field has. Missing bytes read as
 /// zero, so that any string of bytes is a full run; the run ends when the bytes are used up.

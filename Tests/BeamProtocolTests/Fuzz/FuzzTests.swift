@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Seeded inputs, mostly valid ones that were damaged, for every parser and both sessions.
 struct FuzzTests {

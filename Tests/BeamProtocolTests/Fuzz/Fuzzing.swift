@@ -1,6 +1,8 @@
 import Foundation
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The number of inputs, and the first seed. `BEAMROOM_FUZZ_ITERATIONS` sets the number, `BEAMROOM_FUZZ_SEED` the seed;
 /// a failure names the seed that repeats it.

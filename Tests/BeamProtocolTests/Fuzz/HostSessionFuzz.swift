@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension FuzzBodies {
     /// A host that gets any messages in any order from an admitted viewer and from unauthenticated peers: the session

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// What a member of a room sends and writes in a fuzzed run: mostly what fits, and any field may be wrong.
 struct LogFuzz {

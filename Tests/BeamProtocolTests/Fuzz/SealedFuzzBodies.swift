@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension FuzzBodies {
     /// A decrypted datagram is refused, or its parts lie within its bytes and can be written again.

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Both sessions, fed with authentic messages and datagrams whose fields have any value.
 struct SessionFuzzTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Authentic sound with any content, from a paired host or viewer that means harm.
 struct SoundFuzzTests {

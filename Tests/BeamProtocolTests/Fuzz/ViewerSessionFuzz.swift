@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension FuzzBodies {
     /// A viewer that gets any messages in any order from the host that it is paired with: the session comes to rest,

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Limits on connections, viewers and questions, when some peers try to take all of them.
 struct AdmissionTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The person at the host can send away any admitted viewer.
 struct EvictionTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// How often keyframes are made: each one costs all viewers of its layer.
 struct KeyframeScheduleTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct SoundStreamTests {
     private func sound(_ index: Int, bytes: Int = 160, begins: Bool = false, reduced: Bool = false) -> EncodedSound {

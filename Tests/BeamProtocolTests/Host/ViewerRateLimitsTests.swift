@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Limits on what a viewer may send and ask for: an honest viewer on the worst network stays far below them, one that
 /// floods is evicted.

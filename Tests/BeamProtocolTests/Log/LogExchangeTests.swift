@@ -2,7 +2,9 @@ import BeamMedia
 import Crypto
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A room of a host and its viewers, in virtual time.
 struct LogExchangeTests {

@@ -2,7 +2,9 @@ import BeamMedia
 import Crypto
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// What is signed for one log, byte by byte.
 struct LogScopeTests {

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A keeper and its guests in virtual time. Connections deliver in order, after a delay, until they are cut; what is under
 /// way then is lost.

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct ShareConditionTests {
     private static func line(_ content: LogContent, isKeepers: Bool = true) -> LogLine {

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Up to three of eight members mean harm. `BEAMROOM_SEEDS` sets how many rooms are played, `BEAMROOM_FUZZ_SEED` the first
 /// one; a failure names the seed that repeats it. `Scripts/fuzz --room` plays 10,000 of them, optimised.

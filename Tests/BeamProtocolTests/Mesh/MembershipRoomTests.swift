@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Which statements have room, and that it depends on nothing but which there are.
 struct MembershipRoomTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The code of a room of equals: one for all members, whatever happens to the network, and its wrong tries.
 struct MeshCodeTests {

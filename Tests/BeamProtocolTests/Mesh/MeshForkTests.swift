@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A member that tells different members different things.
 struct MeshForkTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A member of a room of equals whose peers, members among them, send authentic messages with any values, in any order.
 struct MeshFuzzTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A newcomer who asks at one door: everybody in the room is asked, and the first answer counts.
 struct MeshQuestionTests {

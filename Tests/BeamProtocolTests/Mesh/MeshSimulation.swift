@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Members of a room of equals in virtual time. Connections deliver in order, after a delay, as TCP does; what crosses a
 /// link that is cut is lost, and its ends find out by silence.

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct MeshStandingOrderTests {
     @Test func `A mark is the room's, and neither its ID nor a member's tag`() {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A member's name, place and words of the membership, when another one that came before it means harm.
 struct MeshStandingTests {

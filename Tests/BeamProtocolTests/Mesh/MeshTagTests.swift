@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct MeshTagTests {
     private let room = [UInt8](repeating: 7, count: 32)

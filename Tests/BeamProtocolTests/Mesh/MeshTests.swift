@@ -2,7 +2,9 @@ import BeamMedia
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A room of equals in virtual time.
 struct MeshTests {

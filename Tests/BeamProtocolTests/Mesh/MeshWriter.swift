@@ -1,4 +1,6 @@
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Somebody who signs what it likes: batches of a log in a room of equals.
 struct MeshWriter {

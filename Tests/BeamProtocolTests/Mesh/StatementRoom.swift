@@ -1,4 +1,6 @@
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Statements of simulated devices in one room. Device 1 has founded it.
 struct StatementRoom {

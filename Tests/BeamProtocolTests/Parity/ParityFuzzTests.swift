@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension FuzzBodies {
     /// A parity datagram is refused, or its parts lie within its bytes and its header can be written again.

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Arithmetic of GF(2^8) with the polynomial 0x11D, one bit at a time: a reference for the parity.
 enum PlainField {

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A path between host and viewer.
 struct PathConditions {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Viewers behind one bottleneck in a fluid model, in virtual time: what is sent above its rate stands in a queue that
 /// all see, and is dropped when that is full.

@@ -1,7 +1,9 @@
 import Crypto
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// OpenSSL's AES-GCM against another implementation (Swift Crypto): each opens what the other seals, and nothing else.
 struct DatagramCipherTests {

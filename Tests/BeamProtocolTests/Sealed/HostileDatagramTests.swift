@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// An attacker sees every datagram and sends any others. `BEAMROOM_FUZZ_ITERATIONS=1000000` makes a million of them.
 struct HostileDatagramTests {

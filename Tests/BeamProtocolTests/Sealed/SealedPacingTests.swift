@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Frames to viewers of both versions: cut and sealed once, sent to each viewer at its own pace.
 struct SealedPacingTests {

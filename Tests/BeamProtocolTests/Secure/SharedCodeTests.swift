@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A code that serves everybody: who gets in, when it is replaced, and what a guess is worth.
 struct SharedCodeTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Impossible numbers from authenticated peers: they crash nobody, and have no lasting effect.
 struct HostileNumbersTests {

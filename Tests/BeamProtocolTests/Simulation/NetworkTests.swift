@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Host and viewer on many kinds of networks.
 struct NetworkTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Viewers that don't take the full picture get the reduced layer in a size that they take.
 struct PictureBoundsTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Keyframes on request: version 2 makes one only when a viewer needs it, and then soon.
 struct RequestTests {

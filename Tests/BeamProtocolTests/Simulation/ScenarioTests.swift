@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Networks that people complain about: what is shown, what it costs, and that no broken picture appears. In virtual
 /// time over a seeded link. `Scripts/netlab` runs the real program on the same networks.

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Several viewers on different paths: a slow path costs only its own viewer.
 struct SeveralViewersTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Viewers that show the picture small get the reduced layer in a size that is enough, and nobody else notices.
 struct ShownSizeTests {

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A host and viewers over a simulated network in virtual time. There is one host at a time, and any number of viewers.
 /// Events happen in the order of their times, and in the same order for the same seed.

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension Simulation {
     /// A viewer's own links, one for each direction.

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// An admitted viewer that is slow, or pretends to be in any rhythm, doesn't disturb the others.
 struct SlowViewerTests {

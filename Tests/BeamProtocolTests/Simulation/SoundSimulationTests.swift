@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Sound beside moving pictures, in virtual time over a seeded link: what arrives, how late, and what it costs.
 struct SoundSimulationTests {

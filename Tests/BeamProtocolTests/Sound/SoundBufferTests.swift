@@ -1,7 +1,10 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamPlayout
+@testable import BeamSession
+@testable import BeamWire
 
 /// What the buffer does with single packets, silence and stalls.
 @Suite struct SoundBufferTests {

@@ -1,5 +1,5 @@
 import BeamMedia
-import BeamProtocol
+import BeamPlayout
 import Testing
 
 struct SoundDevicePaceTests {

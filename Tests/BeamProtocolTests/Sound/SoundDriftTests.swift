@@ -2,7 +2,9 @@ import BeamMedia
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Sound clocks that differ: the delay stays where it is, without a step. `BEAMROOM_SOUND_HOURS=24` runs the whole day.
 @Suite struct SoundDriftTests {

@@ -1,7 +1,10 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamPlayout
+@testable import BeamSession
+@testable import BeamWire
 
 /// A host that chooses numbers, times and flags as it likes: nothing traps or grows, and honest sound plays soon after.
 @Suite struct SoundHostileTests {

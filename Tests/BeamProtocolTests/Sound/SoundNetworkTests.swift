@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// What is heard over the laboratory's networks: 2 minutes of sound on each, from the first packet on.
 @Suite struct SoundNetworkTests {

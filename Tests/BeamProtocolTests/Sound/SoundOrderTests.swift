@@ -1,7 +1,10 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamPlayout
+@testable import BeamSession
+@testable import BeamWire
 
 /// Packets in order for a file.
 @Suite struct SoundOrderTests {

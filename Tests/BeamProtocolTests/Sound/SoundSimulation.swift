@@ -1,6 +1,9 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamPlayout
+@testable import BeamSession
+@testable import BeamWire
 
 /// A host that sends sound, a network, and a player with a sound device, in virtual time.
 ///

@@ -1,7 +1,10 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamPlayout
+@testable import BeamSession
+@testable import BeamWire
 
 /// Sound and picture in step: the buffer and `SoundSync` in one loop with a picture of some latency.
 @Suite struct SoundSyncTests {

@@ -1,6 +1,8 @@
 import Crypto
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 extension LogSigning {
     /// Signatures that cost little: a hash with the public key in it. Everybody could forge them, and no simulated member

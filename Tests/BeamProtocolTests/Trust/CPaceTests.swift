@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Pairing by a typed code: the draft's test vectors, agreement, and all that must prevent it.
 struct CPaceTests {

@@ -1,4 +1,6 @@
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The CFRG draft's test vectors for G_Ristretto255 with SHA-512 (draft-irtf-cfrg-cpace, testvectors.json of
 /// 2026-04-23).

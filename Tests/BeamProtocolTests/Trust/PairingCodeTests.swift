@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct PairingCodeTests {
     @Test(arguments: ["095425", "095 425", "095-425", " 09 54 25 ", "095–425", "095.425", "0-9-5-4-2-5"])

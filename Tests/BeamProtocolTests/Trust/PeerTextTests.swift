@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Names that peers send, before a person sees them.
 struct PeerTextTests {

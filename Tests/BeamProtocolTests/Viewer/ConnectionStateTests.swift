@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Connecting, stable, unstable: when a viewer says which, and how often it tries again.
 struct ConnectionStateTests {

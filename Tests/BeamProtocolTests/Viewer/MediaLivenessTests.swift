@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// When a viewer keeps, replaces and reopens its media socket.
 struct MediaLivenessTests {
@@ -48,10 +50,10 @@ struct MediaLivenessTests {
         advance(&viewer, to: 6.5)
         #expect(
             viewer.take().filter { !$0.contains("BRHI") && isMedia($0) } == [
-                "4.5: stalled(2.5 seconds, BeamProtocol.StallCause.nothingArrives)",
-                "5.5: stalled(3.5 seconds, BeamProtocol.StallCause.nothingArrives)", "6.0: mediaReconnecting",
+                "4.5: stalled(2.5 seconds, BeamSession.StallCause.nothingArrives)",
+                "5.5: stalled(3.5 seconds, BeamSession.StallCause.nothingArrives)", "6.0: mediaReconnecting",
                 "6.0: close media",
-                "6.5: stalled(4.5 seconds, BeamProtocol.StallCause.nothingArrives)", "6.5: open media 52346",
+                "6.5: stalled(4.5 seconds, BeamSession.StallCause.nothingArrives)", "6.5: open media 52346",
             ])
         viewer.handle(.mediaOpened(localPort: 40001))
         _ = viewer.take()

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Disposable frames that don't arrive: left out by the host, or lost.
 struct SkippedFrameTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The timing of a viewer's control connection.
 struct ViewerAdmissionTests {
@@ -107,7 +109,7 @@ struct ViewerAdmissionTests {
         viewer.hear(#"{"ok":false,"message":"Declined"}"#, #"{"ok":true,"sessionID":"S1","udpPort":5}"#)
         #expect(
             viewer.take() == [
-                #"0.0: refused(BeamProtocol.ViewerRefusal.other(says: "Declined"))"#, "0.0: close control",
+                #"0.0: refused(BeamSession.ViewerRefusal.other(says: "Declined"))"#, "0.0: close control",
             ])
         #expect(viewer.deadline == .distantFuture)
         viewer.handle(.controlClosed(reason: "gone"))

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The control plane's lines in version 1, written by hand.
 struct ControlMessageTests {

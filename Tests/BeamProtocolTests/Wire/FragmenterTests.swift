@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct FragmenterTests {
     @Test(arguments: [13, 1179, 1180, 1181, 2360, 2361, 100_000])

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct JSONScannerTests {
     private func scan(_ text: String) -> [String: JSONScanner.Member]? {

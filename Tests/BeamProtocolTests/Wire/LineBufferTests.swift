@@ -1,6 +1,8 @@
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct LineBufferTests {
     private func lines(_ chunks: [[UInt8]]) throws -> [String] {

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// The documentation of version 2's wire names the same messages and numbers as the program.
 struct MessageKindTests {

@@ -1,7 +1,9 @@
 import BeamMedia
 import Testing
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 struct SoundDatagramTests {
     private func entries(_ bytes: [UInt8]) -> (isValid: Bool, entries: [(UInt32, Int64, UInt8, [UInt8])]) {

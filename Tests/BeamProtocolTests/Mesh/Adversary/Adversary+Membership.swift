@@ -1,4 +1,6 @@
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Lies about who belongs to the room.
 extension Adversary {

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// Decisions from a fuzzer's bytes. When they are used up, it goes on with numbers of its own: a constant would never
 /// satisfy who draws until a number fits.

@@ -1,4 +1,6 @@
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// An author's log that isn't kept as it ought to be: a copy goes on as another branch.
 struct ForgedLog {

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// What a member's statements cost another one that has nearly as many people on record as there is room for
 /// (`Scripts/fuzz --room-times`). Signatures are simulated: a real one costs 0.1 ms more for each new statement.

@@ -1,6 +1,8 @@
 import BeamMedia
 
-@testable import BeamProtocol
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
 
 /// A room of eight in virtual time, up to three of whom are adversaries: honest people write, a network fails here and
 /// there, one comes late and one starts again; then the founder puts the adversaries out, and somebody new comes.

@@ -1,4 +1,0 @@
-extension LogMemberID {
-    /// A host's log has its viewers as members.
-    init(_ viewer: ViewerID) { value = viewer.value }
-}

@@ -1,0 +1,397 @@
+import BeamMedia
+import BeamWire
+
+/// A viewer's media: datagrams in, frames and sound out, feedback to the host. It knows nothing of how the host has
+/// admitted this viewer.
+///
+/// Call a method for each thing that happens, then `pollOutput` until it returns nil.
+struct Receiver: Sendable {
+    enum Output: Sendable {
+        /// It is the session's as it is.
+        case pass(ViewerSession.Output)
+        /// Tell the host the media socket's local port (version 1).
+        case announce(localPort: UInt16)
+        /// Nothing arrives: test the control connection.
+        case testControl
+        /// The picture stands still because nothing arrives.
+        case silent
+    }
+
+    /// The keys of a version 2 session's datagrams.
+    struct Keys: Sendable {
+        var own: MediaUplink
+        var media: MediaKeyRing
+    }
+
+    /// Probes that wait to be acknowledged; a host sends three at a time.
+    private static let mostProbes = 16
+    /// The longest plaintext of feedback in bytes: what fits into a datagram that passes where the host's shortest do.
+    private static let longestFeedback = MediaLimits.feedbackLength - SealedHeader.overhead
+
+    let takesSound: Bool
+    private var outputs = OutputQueue<Output>()
+    private var media = MediaLiveness()
+    /// Nil in version 1, which doesn't encrypt, and while there is no session.
+    private(set) var keys: Keys?
+    /// Whether the host is sharing, as it said last in this session; nil: it hasn't said.
+    private(set) var isBroadcasting: Bool?
+    /// Rate limit on the ports that the host names.
+    private var port = Announcement<UInt16>()
+    private(set) var reassembler = Reassembler()
+    /// Arrivals, for the reports to the host.
+    private var arrivals = ArrivalLog()
+    private var keyframeRequest = KeyframeRequest()
+    /// A viewer that this one relays to needs a keyframe after this frame.
+    private var keyframeWantedAfter: SequenceNumber?
+    private var lastDelivered: SequenceNumber?
+    private(set) var playout: PlayoutBuffer
+    private(set) var sound = SoundReceiver()
+    /// The host's bandwidth estimate and its sending rate.
+    private var rates: StreamState.Rates?
+    private var clock = HostClock()
+    private var clockError: Duration?
+    /// The numbers of probes of the path's MTU that wait to be acknowledged.
+    private var probes: [UInt16] = []
+    /// The last datagram's plaintext; its memory is reused.
+    private var opened: [UInt8] = []
+
+    /// - Parameter buffer: the playout delay; nil: adaptive.
+    init(buffer: Duration?, takesSound: Bool) {
+        playout = PlayoutBuffer(fixed: buffer)
+        self.takesSound = takesSound
+    }
+
+    var statistics: ViewerStatistics {
+        var statistics = reassembler.statistics
+        statistics.roundTrip = clock.roundTrip
+        statistics.clockError = clockError
+        statistics.keyframesRequested = keyframeRequest.count
+        statistics.estimatedRate = rates.map { Int($0.estimated) * 1000 }
+        statistics.usedRate = rates.map { Int($0.used) * 1000 }
+        statistics.buffer = playout.delay
+        statistics.sound = sound.statistics
+        return statistics
+    }
+
+    mutating func pollOutput() -> Output? { outputs.popFirst() }
+
+    /// Version 2: datagrams are sealed, and parts and keyframes can be requested.
+    private var isSealed: Bool { keys != nil }
+
+    /// The media socket's local port.
+    var localPort: UInt16? { media.localPort }
+    var isOpen: Bool { media.isOpen }
+
+    // MARK: The session
+
+    /// A new session. `keys` seal it in version 2: the viewer's and the host's.
+    mutating func begin(_ keys: (own: SealingKey, media: SealingKey)?, mediaPort: UInt16?, now: MediaTime) {
+        self.keys = nil
+        isBroadcasting = nil
+        setKeys(keys)
+        port.forget()
+        reassembler.reset(canAsk: isSealed)
+        sound.restart()
+        playout.removeAll()
+        media.broadcast(nil, now: now)
+        guard let mediaPort else { return perform(media.stop(), now: now) }
+        _ = port.received(mediaPort, now: now)
+        perform(media.start(port: mediaPort, isNewSession: true, now: now), now: now)
+    }
+
+    /// The session goes on, on another control connection. `hasMoved`: to another address than the media socket's.
+    mutating func resume(_ keys: (own: SealingKey, media: SealingKey)?, hasMoved: Bool, now: MediaTime) {
+        setKeys(keys)
+        if hasMoved { perform(media.hostMoved(now: now), now: now) }
+    }
+
+    /// Each connection has a new key for the viewer's datagrams. The media key stays, or is a later one.
+    private mutating func setKeys(_ new: (own: SealingKey, media: SealingKey)?) {
+        media.isAnswered = new != nil
+        guard let new else { return keys = nil }
+        var both = keys ?? Keys(own: MediaUplink(new.own), media: MediaKeyRing())
+        both.own.setKey(new.own)
+        both.media.add(new.media)
+        keys = both
+    }
+
+    /// The host knows this viewer by another key, and its clock is measured anew.
+    mutating func greet(now: MediaTime) {
+        perform(media.helloNow(now: now), now: now)
+        clock = HostClock()
+    }
+
+    mutating func add(_ key: SealingKey) { keys?.media.add(key) }
+
+    mutating func mediaPortNamed(_ named: UInt16, now: MediaTime) {
+        start(port: port.received(named, now: now), now: now)
+    }
+
+    private mutating func start(port: UInt16?, now: MediaTime) {
+        if let port { perform(media.start(port: port, isNewSession: false, now: now), now: now) }
+    }
+
+    mutating func broadcastNamed(_ isOn: Bool, now: MediaTime) {
+        media.broadcast(isOn, now: now)
+        isBroadcasting = isOn
+    }
+
+    /// The control connection is lost. Whether the host is sharing is unknown now, so silence counts as a stall.
+    mutating func controlLost(now: MediaTime) { media.broadcast(nil, now: now) }
+
+    /// The host has ended its session, and comes back with a new one: silence is expected from here on.
+    mutating func hostEnded(now: MediaTime) {
+        perform(media.stop(), now: now)
+        keys = nil
+        isBroadcasting = nil
+    }
+
+    mutating func end(now: MediaTime) {
+        perform(media.stop(), now: now)
+        reassembler.reset()
+    }
+
+    // MARK: The socket, the decoder, the wishes
+
+    mutating func opened(localPort: UInt16, now: MediaTime) {
+        perform(media.opened(localPort: localPort, now: now), now: now)
+    }
+
+    mutating func failed(hasNoAddress: Bool, now: MediaTime) {
+        perform(media.failed(hasNoAddress: hasNoAddress, now: now), now: now)
+    }
+
+    mutating func decoderFailed() { reassembler.decoderFailed() }
+
+    mutating func wantKeyframe() { keyframeWantedAfter = keyframeWantedAfter ?? lastDelivered }
+
+    mutating func hold(_ time: Duration) { playout.hold = time }
+
+    /// Sound is wanted again: what wasn't sent meanwhile isn't lost.
+    mutating func restartSound() { sound.restart() }
+
+    /// The host's answer to a ping. Returns whether another ping is of use.
+    mutating func pong(sent: UInt64, clock microseconds: UInt64, now: MediaTime) -> Bool {
+        guard let sent = Int64(exactly: sent), let host = MediaTime(microseconds: microseconds) else { return false }
+        clock.pong(sent: MediaTime(nanoseconds: sent), host: host, now: now)
+        if let trip = clock.roundTrip { reassembler.requests.expect(roundTrip: trip) }
+        return clock.wantsMore
+    }
+
+    // MARK: Datagrams
+
+    /// Takes a datagram from the media socket. Returns whether it shows that the host hears this viewer.
+    mutating func datagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
+        let arrival: MediaLiveness.Arrival? =
+            if isSealed { open(bytes, now: now) } else { reassembler.insert(bytes, now: now) ? .media : nil }
+        deliver(now: now)
+        // After it was taken, so that a stall ends with a picture.
+        notePictures(now: now)
+        guard let arrival else { return false }
+        if let action = media.datagram(arrival, now: now) { perform([action], now: now) }
+        // A sealed answer is to a hello that the host has received.
+        return arrival == .answer || !isSealed
+    }
+
+    /// Returns what it says of the following ones; nil if it isn't the host's, or isn't data.
+    private mutating func open(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> MediaLiveness.Arrival? {
+        let kind: SealedHeader.Kind
+        do throws(SealedDatagramError) {
+            guard let result = try keys?.media.open(bytes, into: &opened, now: now) else { return nil }
+            kind = result.kind
+        } catch {
+            reassembler.refused(error, wireLength: bytes.count)
+            return nil
+        }
+        // `opened`'s storage is shared here, not copied, and released before the next datagram is opened.
+        let plaintext = opened
+        return plaintext.withUnsafeBytes { part in
+            switch kind {
+            case .state: return take(StreamState(part), now: now)
+            case .sound: return takeSound(part, wireLength: bytes.count, now: now) ? .sound : nil
+            case .parity: return takeParity(part, wireLength: bytes.count, now: now) ? .media : nil
+            default:
+                do throws(MediaDatagramError) {
+                    return reassembler.insert(try MediaDatagram(version2: part), now: now) ? .media : nil
+                } catch {
+                    reassembler.refused(wireLength: bytes.count)
+                    return nil
+                }
+            }
+        }
+    }
+
+    private mutating func takeParity(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
+        do throws(ParityDatagramError) {
+            return reassembler.insert(try ParityDatagram(plaintext), now: now)
+        } catch {
+            reassembler.refused(wireLength: wireLength)
+            return false
+        }
+    }
+
+    /// False if it is malformed, or this viewer takes no sound.
+    private mutating func takeSound(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
+        guard takesSound else { return false }
+        sound.roundTrip = clock.roundTrip
+        let offset = clock.offset
+        let isValid = sound.insert(plaintext, now: now) { entry in
+            let sound = ReceivedSound(
+                opus: Array(entry.opus), number: entry.number, time: entry.time, begins: entry.flags.contains(.begins),
+                ends: entry.flags.contains(.ends), isReduced: entry.flags.contains(.reduced), arrival: now,
+                clockOffset: offset)
+            outputs.append(.pass(.sound(sound)))
+        }
+        reassembler.received(wireLength: wireLength, isValid: isValid)
+        return isValid
+    }
+
+    private mutating func take(_ state: StreamState, now: MediaTime) -> MediaLiveness.Arrival? {
+        if let token = state.challenge {
+            if keys?.own.challenged(token, now: now) == true { perform(media.helloNow(now: now), now: now) }
+            // A challenge isn't data: hellos continue as if nothing had arrived.
+            return nil
+        }
+        if let newest = state.newest, reassembler.layer ?? state.layer == state.layer {
+            reassembler.announced(newest, now: now)
+        }
+        rates = state.rates ?? rates
+        if state.wantsReport { arrivals.reportNow(now: now) }
+        if let probe = state.probe, probes.count < Self.mostProbes { probes.append(probe) }
+        // Only the tail probe says nothing but the newest frame.
+        return state.rates == nil && state.probe == nil ? .pause : .answer
+    }
+
+    // MARK: Frames
+
+    private mutating func deliver(now: MediaTime) {
+        while let frame = reassembler.nextFrame() {
+            playout.put(frame, isPathBound: rates?.isPathBound ?? false, now: now)
+        }
+        play(now: now)
+    }
+
+    private mutating func play(now: MediaTime) {
+        while var frame = playout.next(now: now) {
+            frame.captureTime = frame.captureTime.flatMap { clock.local($0) }
+            lastDelivered = SequenceNumber(frame.number)
+            if frame.isKeyframe { keyframeWantedAfter = nil }
+            clockError = clock.error(now: frame.lastArrival)
+            outputs.append(.pass(.deliver(frame)))
+        }
+    }
+
+    /// Notices when the picture stands still, or goes on.
+    private mutating func notePictures(now: MediaTime) {
+        let complete = reassembler.statistics.frames
+        if let action = media.pictures(complete: complete, isBehind: reassembler.isBehind, now: now) {
+            perform([action], now: now)
+        }
+    }
+
+    // MARK: Deadlines
+
+    var portDeadline: MediaTime? { port.deadline }
+
+    mutating func arm(_ deadlines: inout Deadlines<ViewerSession.Purpose>, now: MediaTime) {
+        deadlines.arm(.media, at: media.deadline)
+        deadlines.arm(.reassembly, at: reassembler.deadline)
+        deadlines.arm(.feedback, at: feedbackDeadline(now: now))
+        deadlines.arm(.playout, at: playout.deadline)
+    }
+
+    private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
+        guard isSealed, media.isOpen else { return nil }
+        if !probes.isEmpty { return now }
+        // Read with each datagram: nothing is allocated.
+        var next = keyframeRequest.deadline ?? .distantFuture
+        if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
+        if let deadline = arrivals.deadline { next = min(next, deadline) }
+        if let deadline = sound.deadline { next = min(next, deadline) }
+        return next < .distantFuture ? next : nil
+    }
+
+    /// Notes what has changed by an input or a deadline. To be called before `arm`.
+    mutating func review(now: MediaTime) {
+        updateKeyframeRequest(now: now)
+        reassembler.moveArrivalEvents(to: &arrivals)
+        notePictures(now: now)
+    }
+
+    mutating func deadlineReached(_ purpose: ViewerSession.Purpose, now: MediaTime) {
+        switch purpose {
+        case .media: perform(media.deadlineReached(now: now), now: now)
+        case .reassembly:
+            reassembler.expire(now: now)
+            deliver(now: now)
+        case .feedback: giveFeedback(now: now)
+        case .playout: play(now: now)
+        case .announcements: start(port: port.deadlineReached(now: now), now: now)
+        case .control, .room: break
+        }
+    }
+
+    // MARK: What the host is told
+
+    /// Version 1 hosts can't be asked: they send a keyframe every two seconds.
+    private mutating func updateKeyframeRequest(now: MediaTime) {
+        let canAsk = isSealed && media.isOpen && isBroadcasting != false
+        let isNeeded = reassembler.keyframeNeededAfter != nil || keyframeWantedAfter != nil
+        keyframeRequest.update(isWanted: canAsk && isNeeded, now: now)
+    }
+
+    /// Sends requests and the arrival report.
+    private mutating func giveFeedback(now: MediaTime) {
+        guard isSealed, media.isOpen else { return }
+        while !probes.isEmpty {
+            send(Feedback(probes: Array(probes.prefix(Feedback.mostProbes))))
+            probes.removeFirst(min(probes.count, Feedback.mostProbes))
+        }
+        var missing = reassembler.takeRequests(now: now)[...]
+        updateKeyframeRequest(now: now)
+        var feedback = Feedback(layer: reassembler.layer ?? 0)
+        if keyframeRequest.take(now: now) {
+            feedback.keyframeAfter = reassembler.keyframeNeededAfter ?? keyframeWantedAfter
+        }
+        reassembler.moveArrivalEvents(to: &arrivals)
+        feedback.report = arrivals.take(now: now)
+        feedback.sound = sound.takeFeedback(now: now)
+        repeat {
+            var length = feedback.encodedLength
+            while let next = missing.first, length == 0 || length + next.encodedLength <= Self.longestFeedback {
+                feedback.missing.append(next)
+                length += next.encodedLength
+                missing.removeFirst()
+            }
+            send(feedback)
+            feedback = Feedback(layer: feedback.layer)
+        } while !missing.isEmpty
+    }
+
+    private mutating func send(_ feedback: Feedback) {
+        if !feedback.isEmpty { send(keys?.own.seal(feedback)) }
+    }
+
+    private mutating func send(_ datagram: [UInt8]?) {
+        if let datagram { outputs.append(.pass(.sendMedia(datagram))) }
+    }
+
+    private mutating func perform(_ actions: [MediaLiveness.Action], now: MediaTime) {
+        for action in actions {
+            switch action {
+            case .open(let port):
+                keys?.own.moved()
+                outputs.append(.pass(.openMedia(port: port)))
+            case .close: outputs.append(.pass(.closeMedia))
+            case .hello: send(isSealed ? keys?.own.hello(now: now) : MediaLimits.hello)
+            case .announce(let port): outputs.append(.announce(localPort: port))
+            case .testControl: outputs.append(.testControl)
+            case .stalled(let time, let isSilent):
+                let cause = isSealed ? arrivals.stallCause : .loss
+                outputs.append(.pass(.event(.stalled(time, isSilent ? .nothingArrives : cause))))
+                if isSilent { outputs.append(.silent) }
+            case .tell(let event): outputs.append(.pass(.event(event)))
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+import BeamMedia
+
+/// A viewer's feedback (sealed, kind 0xB3): requests, and how frames have arrived.
+package struct Feedback: Hashable, Sendable {
+    /// A request for missing parts of one frame.
+    package struct Missing: Hashable, Sendable {
+        /// The most ranges in one request; the rest is requested later.
+        package static let mostRanges = 48
+
+        package var frame: SequenceNumber
+        /// Empty: all parts.
+        package var parts: [Range<Int>] = []
+
+        package init(frame: SequenceNumber, parts: [Range<Int>] = []) {
+            self.frame = frame
+            self.parts = parts
+        }
+
+        /// In bytes, with the item's head.
+        package var encodedLength: Int { 7 + 4 * min(parts.count, Self.mostRanges) }
+    }
+
+    /// How a frame has arrived so far. Only first transmissions count.
+    package struct Arrival: Hashable, Sendable {
+        package static let length = 16
+
+        package var frame: SequenceNumber
+        /// Parts that have arrived, and the highest part number among them.
+        package var received: UInt16
+        package var highest: UInt16
+        /// The greatest age that is reported, in µs: 60 s. Older arrivals say nothing of the path.
+        package static let longestAge: UInt32 = 60_000_000
+
+        /// Time from the first and the last arrival to the report, in µs on the viewer's clock.
+        package var firstAge: UInt32
+        package var lastAge: UInt32
+
+        package init(frame: SequenceNumber, received: UInt16, highest: UInt16, firstAge: UInt32, lastAge: UInt32) {
+            self.frame = frame
+            self.received = received
+            self.highest = highest
+            self.firstAge = firstAge
+            self.lastAge = lastAge
+        }
+    }
+
+    /// A retransmitted part, or parity, that has arrived.
+    package struct Recovery: Hashable, Sendable {
+        /// The part number that stands for parity of any index.
+        package static let parity = UInt16.max
+
+        package var frame: SequenceNumber
+        package var part: UInt16
+
+        package init(frame: SequenceNumber, part: UInt16) {
+            self.frame = frame
+            self.part = part
+        }
+    }
+
+    /// How sound has arrived.
+    package struct Sound: Hashable, Sendable {
+        /// The most packets requested in one datagram.
+        package static let mostMissing = 16
+
+        /// Packets that should have arrived since the session began, those of them that were missing when a later one had
+        /// arrived, and those that came in no way. All wrap around.
+        package var expected: UInt32
+        package var missed: UInt32
+        package var lost: UInt32
+        /// The numbers of packets to send again.
+        package var missing: [UInt32] = []
+
+        package init(expected: UInt32, missed: UInt32, lost: UInt32, missing: [UInt32] = []) {
+            self.expected = expected
+            self.missed = missed
+            self.lost = lost
+            self.missing = missing
+        }
+
+        /// In bytes, with the item's head.
+        package var encodedLength: Int { 14 + 4 * min(missing.count, Self.mostMissing) }
+    }
+
+    package struct Report: Hashable, Sendable {
+        /// The most arrivals in one datagram.
+        package static let mostArrivals = 30
+
+        /// The viewer's clock when the report was made.
+        package var time: MediaTime
+        /// Parts that should have arrived since the session began, and those of them that were missing when a later one
+        /// had arrived. Both wrap around.
+        package var expected: UInt32
+        package var missed: UInt32
+        package var arrivals: [Arrival] = []
+        /// The last retransmission or parity that arrived since the last report; nil if none did.
+        package var recovery: Recovery?
+
+        package init(
+            time: MediaTime, expected: UInt32, missed: UInt32, arrivals: [Arrival] = [], recovery: Recovery? = nil
+        ) {
+            self.time = time
+            self.expected = expected
+            self.missed = missed
+            self.arrivals = arrivals
+            self.recovery = recovery
+        }
+    }
+
+    /// The simulcast layer that all of this refers to.
+    package var layer: UInt8 = 0
+    /// A keyframe request: frames up to this number can't be decoded, so only a later keyframe restores the picture.
+    package var keyframeAfter: SequenceNumber?
+    package var missing: [Missing] = []
+    package var report: Report?
+    /// The numbers of probes that have arrived.
+    package var probes: [UInt16] = []
+    package var sound: Sound?
+    /// The most probes acknowledged in one datagram.
+    package static let mostProbes = 8
+
+    package init(
+        layer: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil,
+        probes: [UInt16] = [], sound: Sound? = nil
+    ) {
+        self.layer = layer
+        self.sound = sound
+        self.keyframeAfter = keyframeAfter
+        self.missing = missing
+        self.report = report
+        self.probes = probes
+    }
+
+    package var isEmpty: Bool {
+        keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty && sound == nil
+    }
+
+    /// The length of `plaintext` in bytes.
+    package var encodedLength: Int {
+        var length = keyframeAfter == nil ? 0 : 7
+        length += missing.reduce(0) { $0 + $1.encodedLength }
+        if !probes.isEmpty { length += 2 + 2 * min(probes.count, Self.mostProbes) }
+        length += sound?.encodedLength ?? 0
+        guard let report else { return length }
+        let arrivals = min(report.arrivals.count, Report.mostArrivals)
+        let perItem = SealedItems.longestValue / Arrival.length
+        return length + (report.recovery == nil ? 19 : 25) + arrivals * Arrival.length
+            + (arrivals + perItem - 1) / perItem * 2
+    }
+
+    /// Reads what is valid; invalid items are left out.
+    package init(_ plaintext: UnsafeRawBufferPointer) {
+        var memory: [Arrival] = []
+        self.init(plaintext, memory: &memory)
+    }
+
+    /// The same; the report's arrivals are put into `memory`, so that reading a report doesn't allocate.
+    package init(_ plaintext: UnsafeRawBufferPointer, memory: inout [Arrival]) {
+        var feedback = Feedback()
+        var arrivals: [Arrival] = []
+        swap(&arrivals, &memory)
+        arrivals.removeAll(keepingCapacity: true)
+        SealedItems.read(plaintext) { (kind: Item, fields) in
+            switch kind {
+            case .keyframe:
+                guard let frame: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
+                feedback.keyframeAfter = SequenceNumber(frame)
+                feedback.layer = layer
+            case .missing:
+                guard let frame: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
+                var missing = Missing(frame: SequenceNumber(frame))
+                while let first: UInt16 = fields.integer(), let count: UInt16 = fields.integer() {
+                    // Ranges in ascending order, each part once, so that serving a request takes no longer than the
+                    // frame has parts.
+                    guard count > 0, missing.parts.count < Missing.mostRanges,
+                        Int(first) >= missing.parts.last?.upperBound ?? 0
+                    else { return }
+                    missing.parts.append(Int(first)..<Int(first) + Int(count))
+                }
+                feedback.layer = layer
+                feedback.missing.append(missing)
+            case .totals:
+                guard let microseconds: UInt64 = fields.integer(), let expected: UInt32 = fields.integer(),
+                    let missed: UInt32 = fields.integer(), let layer: UInt8 = fields.integer(),
+                    let time = MediaTime(microseconds: microseconds)
+                else { return }
+                feedback.layer = layer
+                feedback.report = Report(time: time, expected: expected, missed: missed)
+                if let frame: UInt32 = fields.integer(), let part: UInt16 = fields.integer() {
+                    feedback.report?.recovery = Recovery(frame: SequenceNumber(frame), part: part)
+                }
+            case .arrivals:
+                while arrivals.count < Report.mostArrivals, let arrival = Arrival(&fields) { arrivals.append(arrival) }
+            case .probes:
+                while feedback.probes.count < Self.mostProbes, let number: UInt16 = fields.integer() {
+                    feedback.probes.append(number)
+                }
+            case .sound:
+                guard let expected: UInt32 = fields.integer(), let missed: UInt32 = fields.integer(),
+                    let lost: UInt32 = fields.integer()
+                else { return }
+                var sound = Sound(expected: expected, missed: missed, lost: lost)
+                while sound.missing.count < Sound.mostMissing, let number: UInt32 = fields.integer() {
+                    sound.missing.append(number)
+                }
+                feedback.sound = sound
+            }
+        }
+        if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
+        self = feedback
+    }
+
+    package var plaintext: [UInt8] {
+        var bytes: [UInt8] = []
+        if let keyframeAfter {
+            SealedItems.append(Item.keyframe, to: &bytes) {
+                $0.append(bigEndian: keyframeAfter.value)
+                $0.append(layer)
+            }
+        }
+        for missing in missing {
+            SealedItems.append(Item.missing, to: &bytes) {
+                $0.append(bigEndian: missing.frame.value)
+                $0.append(layer)
+                for range in missing.parts.prefix(Missing.mostRanges) {
+                    $0.append(bigEndian: UInt16(clamping: range.lowerBound))
+                    $0.append(bigEndian: UInt16(clamping: range.count))
+                }
+            }
+        }
+        if !probes.isEmpty {
+            SealedItems.append(Item.probes, to: &bytes) {
+                for number in probes.prefix(Self.mostProbes) { $0.append(bigEndian: number) }
+            }
+        }
+        if let sound {
+            SealedItems.append(Item.sound, to: &bytes) {
+                $0.append(bigEndian: sound.expected)
+                $0.append(bigEndian: sound.missed)
+                $0.append(bigEndian: sound.lost)
+                for number in sound.missing.prefix(Sound.mostMissing) { $0.append(bigEndian: number) }
+            }
+        }
+        guard let report else { return bytes }
+        SealedItems.append(Item.totals, to: &bytes) {
+            $0.append(bigEndian: report.time.microseconds)
+            $0.append(bigEndian: report.expected)
+            $0.append(bigEndian: report.missed)
+            $0.append(layer)
+            if let recovery = report.recovery {
+                $0.append(bigEndian: recovery.frame.value)
+                $0.append(bigEndian: recovery.part)
+            }
+        }
+        var rest = report.arrivals.prefix(Report.mostArrivals)
+        while !rest.isEmpty {
+            let some = rest.prefix(SealedItems.longestValue / Arrival.length)
+            rest = rest.dropFirst(some.count)
+            SealedItems.append(Item.arrivals, to: &bytes) { for arrival in some { arrival.write(to: &$0) } }
+        }
+        return bytes
+    }
+}
+
+extension Feedback.Arrival {
+    fileprivate init?(_ fields: inout BigEndianReader) {
+        guard let frame: UInt32 = fields.integer(), let received: UInt16 = fields.integer(),
+            let highest: UInt16 = fields.integer(), let first: UInt32 = fields.integer(),
+            let last: UInt32 = fields.integer(), received > 0, last <= first, first <= Self.longestAge
+        else { return nil }
+        self.init(
+            frame: SequenceNumber(frame), received: received, highest: highest, firstAge: first, lastAge: last)
+    }
+
+    fileprivate func write(to bytes: inout [UInt8]) {
+        bytes.append(bigEndian: frame.value)
+        bytes.append(bigEndian: received)
+        bytes.append(bigEndian: highest)
+        bytes.append(bigEndian: firstAge)
+        bytes.append(bigEndian: lastAge)
+    }
+}
+
+/// The host's state (sealed, kind 0xB4): that it is there, which frame it sent last, and its bandwidth estimate.
+/// Without it a viewer wouldn't notice the loss of the last frame before the screen comes to rest.
+package struct StreamState: Hashable, Sendable {
+    /// The host's bandwidth estimate for the viewer's path, and its sending rate, in kbit/s.
+    package struct Rates: Hashable, Sendable {
+        package var estimated: UInt32
+        package var used: UInt32
+        /// The path limits the rate, not the host's options.
+        package var isPathBound = false
+
+        package init(estimated: UInt32, used: UInt32, isPathBound: Bool = false) {
+            self.estimated = estimated
+            self.used = used
+            self.isPathBound = isPathBound
+        }
+    }
+
+    package var layer: UInt8 = 0
+    /// The newest frame of which something was sent; nil before the first.
+    package var newest: SequenceNumber?
+    package var rates: Rates?
+    /// The host hasn't heard from the viewer for a while, and wants a report at once.
+    package var wantsReport = false
+    /// A token that the viewer returns in a hello from the address where this arrived.
+    package var challenge: UInt64?
+    /// The number of a probe, which the viewer acknowledges.
+    package var probe: UInt16?
+
+    package init(
+        layer: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
+        challenge: UInt64? = nil, probe: UInt16? = nil
+    ) {
+        self.layer = layer
+        self.newest = newest
+        self.rates = rates
+        self.wantsReport = wantsReport
+        self.challenge = challenge
+        self.probe = probe
+    }
+
+    /// Reads what is valid; invalid items are left out.
+    package init(_ plaintext: UnsafeRawBufferPointer) {
+        var state = StreamState(newest: nil)
+        SealedItems.read(plaintext) { (kind: Item, fields) in
+            switch kind {
+            case .newest:
+                guard let number: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
+                state.newest = SequenceNumber(number)
+                state.layer = layer
+            case .rates:
+                guard let estimated: UInt32 = fields.integer(), let used: UInt32 = fields.integer() else { return }
+                state.rates = Rates(estimated: estimated, used: used, isPathBound: fields.integer() == UInt8(1))
+            case .reportRequest:
+                state.wantsReport = true
+            case .challenge:
+                state.challenge = fields.integer() ?? state.challenge
+            case .probe:
+                state.probe = fields.integer() ?? state.probe
+            }
+        }
+        self = state
+    }
+
+    package var plaintext: [UInt8] {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return bytes
+    }
+
+    /// Appends the plaintext.
+    package func append(to bytes: inout [UInt8]) {
+        if let newest {
+            SealedItems.append(Item.newest, to: &bytes) {
+                $0.append(bigEndian: newest.value)
+                $0.append(layer)
+            }
+        }
+        if let rates {
+            SealedItems.append(Item.rates, to: &bytes) {
+                $0.append(bigEndian: rates.estimated)
+                $0.append(bigEndian: rates.used)
+                $0.append(rates.isPathBound ? 1 : 0)
+            }
+        }
+        if wantsReport { SealedItems.append(Item.reportRequest, to: &bytes) { _ in } }
+        if let challenge { SealedItems.append(Item.challenge, to: &bytes) { $0.append(bigEndian: challenge) } }
+        if let probe { SealedItems.append(Item.probe, to: &bytes) { $0.append(bigEndian: probe) } }
+    }
+}
