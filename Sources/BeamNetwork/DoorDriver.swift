@@ -4,14 +4,16 @@ import BeamMedia
 import BeamSession
 import BeamWire
 import NIOCore
+import NIOPosix
 
-/// Carries out what a `DoorSession` decides. It has no socket: connections come from its `HostControl`. Confined to its
-/// event loop.
+/// Carries out what a `DoorSession` decides. Connections come from its `HostControl`, and its one socket is never read.
+/// Confined to its event loop.
 final class DoorDriver: GuestDriver {
     let loop: any EventLoop
     private let timer: DeadlineTimer
     private let onEvent: (HostEvent) -> Void
     private var session: DoorSession
+    private var media: (any Channel)?
     private var isPumping = false
     var isShuttingDown = false
     var control: (any HostControl)?
@@ -33,12 +35,27 @@ final class DoorDriver: GuestDriver {
         pump()
     }
 
+    /// Opens the port that guests are told for their datagrams. If nobody had it, each of these would come back as
+    /// “unreachable”, and the guest would open its own socket again and again.
+    func bindMedia(_ address: SocketAddress) -> EventLoopFuture<Void> {
+        DatagramBootstrap(group: loop).channelOption(.autoRead, value: false).bind(to: address).assumeIsolated().map {
+            [self] channel in
+            media = channel
+            session.mediaPortChanged(UInt16(clamping: channel.localAddress?.port ?? 0))
+            pump()
+        }.nonisolated()
+    }
+
     func sayFarewell() {
         session.shutdown()
         pump()
     }
 
-    func end() { timer.cancel() }
+    func end() {
+        timer.cancel()
+        media?.close(promise: nil)
+        media = nil
+    }
 
     private func pump() {
         guard !isPumping else { return }

@@ -83,8 +83,8 @@ final class MeshLinks {
                 return loop.makeFailedFuture(error)
             }
             return listener.start(options.bindAddress, port: 0)
-        }.map { local in
-            UInt16(clamping: local.port ?? 0)
+        }.flatMap { [door] local in
+            door.driver.bindMedia(local.with(port: 0)).map { UInt16(clamping: local.port ?? 0) }
         }.flatMapErrorThrowing { [door] error in
             door.driver.cancel()
             listener.cancel()

@@ -112,6 +112,19 @@ struct MeshServerTests {
 
     private func close(_ members: [TestMember]) { for member in members { member.server.shutdown() } }
 
+    /// Somebody watches a member as if it were a host. Datagrams that came back as “unreachable” would have it open its
+    /// socket again every second.
+    @Test func aGuestOfTheDoorWaitsQuietly() throws {
+        let (member, stranger) = (try TestMember("desk"), try LocalIdentity())
+        defer { member.server.shutdown() }
+        member.server.begin(.found(name: "study"))
+        let endpoint = member.endpoint
+        let viewer = try TestViewer({ [endpoint] }, code: nil, identity: stranger, named: "passer-by")
+        defer { viewer.client.shutdown() }
+        _ = viewer.events.wait { if case .paired = $0 { true } else { false } }
+        #expect(viewer.events.wait(seconds: 2.5) { $0 == .mediaReconnecting } == nil)
+    }
+
     @Test func newcomersAreVouchedForAndWordsReachEverybody() throws {
         let members = try room(["Ann", "Ben", "Cleo", "Dan"])
         defer { close(members) }

@@ -16,9 +16,6 @@ public struct DoorSession: Sendable {
         case wait(until: MediaTime)
     }
 
-    /// Guests have to be told a media port, and refuse 0. Nothing is to be had at this one: discard (RFC 863).
-    static let mediaPort: UInt16 = 9
-
     private var door: Door
     private var isEnded = false
 
@@ -28,12 +25,14 @@ public struct DoorSession: Sendable {
         // Guests get a key as everywhere. Nothing is sealed with it.
         let key = SealingKey(number: 0, random: &random)
         door = Door(configuration: configuration, mediaKey: key, random: random)
-        door.mediaPortChanged(Self.mediaPort)
     }
 
     public mutating func handle(_ input: Door.Input, now: MediaTime) {
         if !isEnded { door.handle(input, now: now) }
     }
+
+    /// Where guests may send datagrams, which nobody reads. They have to be told a port, though nothing comes from it.
+    public mutating func mediaPortChanged(_ port: UInt16) { door.mediaPortChanged(port) }
 
     /// Announces the end, and closes all connections.
     public mutating func shutdown() {

@@ -7,6 +7,8 @@ import Testing
 
 /// A door that no stream belongs to.
 struct DoorSessionTests {
+    private static let mediaPort: UInt16 = 50_000
+
     private struct Bench {
         var session = DoorSession(
             configuration: Door.Configuration(
@@ -22,6 +24,7 @@ struct DoorSessionTests {
 
         /// A known device comes and joins.
         init() {
+            session.mediaPortChanged(DoorSessionTests.mediaPort)
             handle(.connectionOpened(Self.connection, from: HostBench.viewer))
             handle(.connectionSecured(Self.connection, .viewer))
             say(.hello(SecureMessage.Hello(instance: 1, name: "viewer")))
@@ -63,7 +66,7 @@ struct DoorSessionTests {
     @Test func aGuestIsLetInAndHasNothingToWatch() throws {
         let bench = Bench()
         let given = try #require(bench.given)
-        #expect(given.mediaPort == DoorSession.mediaPort && !given.isBroadcasting)
+        #expect(given.mediaPort == Self.mediaPort && !given.isBroadcasting)
         #expect(bench.session.guests.map(\.identity) == [.device(.viewer)])
     }
 
