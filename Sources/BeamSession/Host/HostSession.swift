@@ -74,6 +74,7 @@ public struct HostSession: Sendable {
     private(set) var room: LogExchange?
     private var outputs = OutputQueue<Output>()
     private var isEnded = false
+    private var isPassingOn = false
     /// Viewers to evict, and why: once everything that was decided before has been passed on.
     private var pendingEvictions: [(id: ViewerID, reason: String)] = []
 
@@ -214,6 +215,10 @@ public struct HostSession: Sendable {
     }
 
     private mutating func passOnDoor(now: MediaTime) {
+        // The loop that is under way takes what is new, too: otherwise each would call the next, as deep as there are guests.
+        guard !isPassingOn else { return }
+        isPassingOn = true
+        defer { isPassingOn = false }
         while let output = door.popOutput() {
             switch output {
             case .send(let id, let bytes): outputs.append(.send(id, bytes))

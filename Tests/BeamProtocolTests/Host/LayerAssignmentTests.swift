@@ -12,6 +12,8 @@ struct LayerAssignmentTests {
 
         func path(_ index: Int) -> GuestPath { all[index] }
 
+        func isReachable(_ index: Int) -> Bool { all[index].isReachable }
+
         func layerPath(_ index: Int, now: MediaTime) -> LayerRate.Path {
             all[index].isBound ? .bound(all[index].rate) : .unbound
         }

@@ -222,10 +222,12 @@ extension Broadcast {
             return
         }
         let layer = layers[index]
-        let isAlone = !layers.canLeaveFull(index, senders)
         let resendTime = senders.all[index].delivery?.resendTime ?? .zero
         let rest = senders.all[index].backlogTime(stream.layers[layer], now: now) + resendTime
-        guard rest > (isAlone ? Self.longestPicture : Self.longestPicture / 2) else { return }
+        guard rest > Self.longestPicture / 2 else { return }
+        // Asked late, because it looks at every guest, and hardly ever matters.
+        let isAlone = !layers.canLeaveFull(index, senders)
+        guard !isAlone || rest > Self.longestPicture else { return }
         guard isAlone else {
             // What is late in a layer that the path carries was probably a keyframe for others. A new one takes as long.
             if !carriesMost(index, now: now) { carryOut(layers.leaveFull(index, now: now), of: index, now: now) }

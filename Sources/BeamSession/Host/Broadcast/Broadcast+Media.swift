@@ -54,8 +54,8 @@ extension Broadcast {
     // MARK: Version 1
 
     private mutating func plainHello(from address: NetworkAddress, now: MediaTime) {
-        // Nothing can be sent to port 0.
-        guard address.port != 0 else { return }
+        // Nothing can be sent to port 0. Without viewers of version 1 a stranger's datagram must not cost a look at all.
+        guard address.port != 0, senders.plainCount > 0 else { return }
         var best: (index: Int, claim: MediaDestination.Claim)?
         let candidates = plainSenders(at: address.ip)
         for index in candidates {

@@ -54,7 +54,7 @@ extension Door {
     }
 
     private mutating func armRefusals() {
-        if let time = refusals.deadline { deadlines.set(.refusals, at: time) } else { deadlines.cancel(.refusals) }
+        deadlines.arm(.refusals, at: refusals.deadline)
     }
 
     mutating func connectionClosed(_ id: ConnectionID, now: MediaTime) {

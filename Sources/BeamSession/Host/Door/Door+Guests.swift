@@ -127,8 +127,7 @@ extension Door {
     }
 
     private mutating func armSilence() {
-        guard let first = members.lazy.map(\.lastHeard).min() else { return deadlines.cancel(.silence) }
-        deadlines.set(.silence, at: first + HostLimits.viewerTimeout)
+        deadlines.arm(.silence, at: members.lazy.map(\.lastHeard).min().map { $0 + HostLimits.viewerTimeout })
     }
 
     /// Nothing was received from the viewer for `HostLimits.viewerTimeout`, on any way.

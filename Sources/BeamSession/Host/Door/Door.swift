@@ -297,7 +297,7 @@ public struct Door: Sendable {
     }
 
     private mutating func armCode() {
-        if let expiry = code.expiry { deadlines.set(.code, at: expiry) } else { deadlines.cancel(.code) }
+        deadlines.arm(.code, at: code.expiry)
     }
 
     /// Tells all viewers, and closes all connections.
@@ -341,7 +341,7 @@ public struct Door: Sendable {
     }
 
     mutating func armQuestions() {
-        if let time = questions.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }
+        deadlines.arm(.questions, at: questions.deadline)
     }
 }
 

@@ -25,6 +25,8 @@ struct GuestPath: Hashable, Sendable {
 /// The paths of all guests, in their order. Looked up one by one, because most decisions need few of them.
 protocol GuestPaths {
     func path(_ index: Int) -> GuestPath
+    /// The same as the path's `isReachable`, for questions about all guests.
+    func isReachable(_ index: Int) -> Bool
     /// How much of the encoder's output the path carries.
     func layerPath(_ index: Int, now: MediaTime) -> LayerRate.Path
 }
@@ -37,6 +39,8 @@ extension Senders: GuestPaths {
             isBound: all[index].delivery?.path.isBound ?? false,
             isMeasured: all[index].delivery?.path.isMeasured ?? false)
     }
+
+    func isReachable(_ index: Int) -> Bool { all[index].isReachable }
 
     func layerPath(_ index: Int, now: MediaTime) -> LayerRate.Path { all[index].layerPath(now: now) }
 }

@@ -116,7 +116,7 @@ struct LayerAssignment: Sendable {
 
     /// How many guests of that layer have paths that aren't silent.
     func reachableCount(_ layer: Int, _ paths: some GuestPaths) -> Int {
-        places.indices.count { places[$0].layer == layer && paths.path($0).isReachable }
+        places.indices.count { places[$0].layer == layer && paths.isReachable($0) }
     }
 
     /// The guest is in the full layer, and others watch or record that. `reachable`: how many do, `isReachable`: it is one
@@ -130,7 +130,7 @@ struct LayerAssignment: Sendable {
 
     func canLeaveFull(_ index: Int, _ paths: some GuestPaths) -> Bool {
         canLeaveFull(
-            index, isReachable: paths.path(index).isReachable, reachable: reachableCount(SimulcastLayer.full, paths))
+            index, isReachable: paths.isReachable(index), reachable: reachableCount(SimulcastLayer.full, paths))
     }
 
     /// The guest's path is too slow for the full layer.
@@ -288,7 +288,7 @@ extension LayerAssignment {
     /// Whether the guest may cause a keyframe in that layer: others that watch it pay for it, too.
     private mutating func mayDisturb(_ layer: Int, _ index: Int, _ paths: some GuestPaths, now: MediaTime) -> Bool {
         let isShared = places.indices.contains {
-            $0 != index && places[$0].layer == layer && paths.path($0).isReachable
+            $0 != index && places[$0].layer == layer && paths.isReachable($0)
         }
         return !isShared || payKeyframe(index, now: now)
     }

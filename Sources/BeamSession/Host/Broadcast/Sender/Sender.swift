@@ -26,7 +26,7 @@ struct Sender: Sendable {
     var rateLimits = ViewerRateLimits()
     /// What it gets of the sound.
     var sound = SoundDelivery()
-    /// When a datagram of the viewer came last.
+    /// When a datagram of the viewer came last, or when it was admitted or came back.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.
     private(set) var since: MediaTime

@@ -33,6 +33,8 @@ struct Senders: Sendable {
     var all: [Sender] = []
     var count: Int { all.count }
     private(set) var contributions: [Contribution] = []
+    /// How many are of version 1.
+    private(set) var plainCount = 0
     private struct Wake {
         var time: MediaTime
         var reason = SenderWaitReason.pace
@@ -69,6 +71,7 @@ struct Senders: Sendable {
 
     mutating func append(_ sender: Sender) {
         all.append(sender)
+        if sender.form == .version1 { plainCount += 1 }
         contributions.append(Contribution())
         wakes.append(Wake(time: .zero))
         isReady.append(false)
@@ -78,6 +81,7 @@ struct Senders: Sendable {
 
     mutating func remove(_ index: Int) {
         if isReady[index] { readyCount -= 1 }
+        if all[index].form == .version1 { plainCount -= 1 }
         all.remove(at: index)
         contributions.remove(at: index)
         wakes.remove(at: index)
