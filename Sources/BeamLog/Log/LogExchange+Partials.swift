@@ -15,19 +15,17 @@ struct LogPartials: Sendable {
     private(set) var ownCounter: UInt32 = 0
     private(set) var isSpeaking = false
 
-    /// This device is just saying something; empty: not any more. False: there is nothing to tell.
+    /// What this device is just saying; empty: nothing any more. Nil: there is nothing to tell.
     mutating func speak(_ text: String, speaker: String?, by own: LogAuthor, log: LogStore, _ signing: LogSigning)
-        -> Bool
+        -> LogMessage.Partial?
     {
-        guard !text.isEmpty || isSpeaking else { return false }
+        guard !text.isEmpty || isSpeaking else { return nil }
         let body = text.isEmpty ? [] : LogContent.caption(text: text, speaker: speaker).body
-        guard body.count <= LogLimits.entryBody else { return false }
+        guard body.count <= LogLimits.entryBody else { return nil }
         ownCounter += 1
         isSpeaking = !text.isEmpty
-        let partial = LogMessage.Partial(
+        return LogMessage.Partial(
             body, after: log.last(of: own), counter: ownCounter, run: own.run, scope: log.scope, signing: signing)
-        _ = hold(partial, of: own)
-        return true
     }
 
     /// The next one that a member doesn't have.
@@ -79,7 +77,10 @@ extension LogPartial {
 extension LogExchange {
     /// This device is just saying something; empty: not any more.
     mutating func speak(_ text: String, speaker: String?, now: MediaTime) {
-        guard isInRoom, partials.speak(text, speaker: speaker, by: own, log: log, configuration.signing) else { return }
+        guard isInRoom,
+            let said = partials.speak(text, speaker: speaker, by: own, log: log, configuration.signing)
+        else { return }
+        hold(said, of: own)
         let words = text.isEmpty ? nil : partial(LogPartial(text: text, speaker: speaker), isKeepers: true)
         outputs.append(.event(.partial(author: own.device, name: name(of: own.device), words)))
         markDirty()
@@ -94,16 +95,23 @@ extension LogExchange {
         let author = LogAuthor(device: device, run: partial.run)
         guard author != own, !forks.isFrozen(author), partials.isNew(partial.counter, of: author) else { return }
         guard partial.isSigned(in: log.scope, configuration.signing) else {
-            return violated(members[index].id, "it sent a caption whose signature is wrong")
+            let verb = configuration.role == .equal ? "passed on" : "sent"
+            return violated(members[index].id, "it \(verb) a caption whose signature is wrong")
         }
         members[index].link.notePartial(of: author, counter: partial.counter)
-        if let silenced = partials.hold(partial, of: author)?.device {
-            outputs.append(.event(.partial(author: silenced, name: name(of: silenced), nil)))
-        }
+        hold(partial, of: author)
         // An entry that came meanwhile ends it.
         guard log.last(of: author) <= partial.after else { return }
         let words = LogPartial(body: partial.body).map { self.partial($0, isKeepers: isKeeper(device)) }
         outputs.append(.event(.partial(author: device, name: name(of: device), words)))
+    }
+
+    /// Keeps it as its author's newest. The author whose place it takes says nothing any more, and is forgotten at the links,
+    /// too: otherwise they would grow with every author that a peer makes up.
+    private mutating func hold(_ partial: LogMessage.Partial, of author: LogAuthor) {
+        guard let silenced = partials.hold(partial, of: author) else { return }
+        for index in members.indices { members[index].link.partials[silenced] = nil }
+        outputs.append(.event(.partial(author: silenced.device, name: name(of: silenced.device), nil)))
     }
 
     private func partial(_ partial: LogPartial, isKeepers: Bool) -> LogPartial {

@@ -194,7 +194,7 @@ package struct LogExchange: Sendable {
             formerMembers.append((member.device, run, member.joined))
             if formerMembers.count > LogLimits.rememberedMembers { formerMembers.removeFirst() }
         }
-        settleMessages(deliveries.left { $0 == id })
+        settleMessages(deliveries.left(id))
     }
 
     /// A member isn't there any more, or not in that run. Another program with the same key may say the same run; it's
@@ -374,5 +374,22 @@ package struct LogExchange: Sendable {
             again.append((content, entry.recipient))
         }
         return (again, doubtful)
+    }
+}
+
+/// A member, numbered by the session.
+package struct LogMemberID: Hashable, Sendable {
+    package var value: UInt64
+
+    package init(_ value: UInt64) { self.value = value }
+    package init(_ link: MeshLinkID) { value = link.value }
+}
+
+extension LogExchange {
+    package enum Output: Sendable {
+        case send(LogMemberID, LogMessage)
+        case event(LogEvent)
+        /// The member has sent what breaks the rules: a part of a sentence.
+        case violation(LogMemberID, reason: String)
     }
 }

@@ -39,11 +39,19 @@ struct MessageDeliveries<Recipient: Hashable & Sendable>: Sendable {
         }
     }
 
-    mutating func left(_ hasLeft: (Recipient) -> Bool) -> [Result] {
+    mutating func left(_ recipient: Recipient) -> [Result] {
+        open.keys.flatMap { author in
+            update(author) { if $0.waiting.remove(recipient) != nil { $0.hasLost = true } }
+        }
+    }
+
+    mutating func left(where hasLeft: (Recipient) -> Bool) -> [Result] {
         open.keys.flatMap { author in
             update(author) { message in
-                let waiting = message.waiting.filter { !hasLeft($0) }
-                if waiting.count < message.waiting.count { (message.waiting, message.hasLost) = (waiting, true) }
+                // Each status of a member asks, and hardly ever anybody has left: nothing is copied then.
+                guard message.waiting.contains(where: hasLeft) else { return }
+                message.waiting = message.waiting.filter { !hasLeft($0) }
+                message.hasLost = true
             }
         }
     }

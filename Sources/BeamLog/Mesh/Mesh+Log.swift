@@ -175,7 +175,7 @@ extension Mesh {
 
     /// A member's status tells what it has. Another run's program isn't the one that a message was written for.
     mutating func confirm(_ status: MemberStatus, of device: DeviceKey, now: MediaTime) {
-        exchange.settleMessages(deliveries.left { $0.device == device && $0.run != status.run })
+        exchange.settleMessages(deliveries.left(where: { $0.device == device && $0.run != status.run }))
         let recipient = LogAuthor(device: device, run: status.run)
         exchange.settleMessages(deliveries.confirmed(own, upTo: status.received[own] ?? 0, by: recipient))
         passOn(now: now)

@@ -135,7 +135,7 @@ extension Mesh {
             return leave(now: now)
         }
         for person in before where hops[person.device] == nil {
-            exchange.settleMessages(deliveries.left { $0.device == person.device })
+            exchange.settleMessages(deliveries.left(where: { $0.device == person.device }))
         }
         passOn(now: now)
         var authors: Set<LogAuthor> = [own]

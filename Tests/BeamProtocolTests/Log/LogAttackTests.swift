@@ -197,6 +197,22 @@ struct LogAttackTests {
         #expect(line.map { $0.time <= .seconds(3) } == true)
     }
 
+    /// A host signs partial captions of authors that it makes up: as many as it likes.
+    @Test func authorsOfPartialCaptionsAreForgotten() throws {
+        let room = entered().0
+        var guest = room.guests[1].room
+        let (signing, device) = LogSigning.simulated(99)
+        for run in 1...1000 as ClosedRange<UInt64> {
+            let partial = LogMessage.Partial(
+                LogContent.caption(text: "\(run)", speaker: nil).body, after: 0, counter: 1, run: run,
+                scope: guest.log.scope, signing: signing)
+            guest.received(.partial(partial), from: ViewerSession.keeper, now: room.now)
+        }
+        #expect(guest.partials.newest.last?.author == LogAuthor(device: device, run: 1000))
+        #expect(guest.members.map(\.link.partials.count) == [guest.partials.newest.count])
+        #expect(guest.partials.newest.count == 16)
+    }
+
     /// Garbage of any kind is refused by the parser, or harmless.
     @Test func mutatedMessagesDoNoHarm() throws {
         var random = SeededGenerator(seed: 3)

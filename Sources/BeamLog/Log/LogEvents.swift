@@ -97,20 +97,3 @@ public enum LogFailure: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 }
-
-/// A member, numbered by the session.
-package struct LogMemberID: Hashable, Sendable {
-    package var value: UInt64
-
-    package init(_ value: UInt64) { self.value = value }
-    package init(_ link: MeshLinkID) { value = link.value }
-}
-
-extension LogExchange {
-    package enum Output: Sendable {
-        case send(LogMemberID, LogMessage)
-        case event(LogEvent)
-        /// The member has sent what breaks the rules: a part of a sentence.
-        case violation(LogMemberID, reason: String)
-    }
-}
