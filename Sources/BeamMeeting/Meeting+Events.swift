@@ -16,9 +16,10 @@ extension Meeting {
         case .keep(let room): keep(room)
         case .notAdmitted(let device, let refusal):
             // With --accept all, strangers can cause this as often as they like.
+            guard context.floods.allows(.refusal) else { break }
             context.tell(
                 .room(.notAdmitted(device, reason: Self.words(refusal))),
-                "Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).", as: .refusal)
+                "Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
         case .relayNeeded(let source, let relay): relays.needed(source, through: relay, viewers)
         case .relayNotNeeded(let source): relays.notNeeded(source, viewers)
         case .relayed(let source, let relay): relays.came(source, through: relay, viewers)

@@ -170,7 +170,6 @@ struct RoomCommand: ParsableCommand {
         commands.newCode = { meeting.renewCode() }
         commands.join = { meeting.joinOffered() }
         commands.relay = { meeting.takeRelay() }
-        prompt.setCommands(commands)
         try MeetingStay(
             context, meeting, entry, window: windowOptions, room: room.map { ShownText.line($0) },
             machine: MachineName.current
