@@ -148,3 +148,17 @@ extension MeshDriver {
         updateRelayQuestions()
     }
 }
+
+/// Serves what a member of a room shares on to those who can't reach it.
+final class RelaySink: ReceivedSink {
+    private let room: NIOLoopBoundBox<MeshDriver>
+    private let device: DeviceKey
+
+    init(_ device: DeviceKey, in room: NIOLoopBoundBox<MeshDriver>) {
+        self.room = room
+        self.device = device
+    }
+
+    func push(_ frame: ReceivedFrame) { room.value.relay(frame, of: device) }
+    func push(_ sound: ReceivedSound) { room.value.relay(sound, of: device) }
+}

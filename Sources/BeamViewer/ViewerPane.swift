@@ -72,7 +72,6 @@ import BeamMedia
         let words = status.words
         let name = status.quotedName
         window.setWarning(status.isUnencrypted ? Self.unencrypted : status.relayWords.map(Self.relayed))
-        if status.isOver { window.forgetPicture() }
         // The words about a lost host say since when.
         let seconds = status.lostSince == nil ? status.stalledSeconds : nil
         let message = words.map { Self.message($0, status, stalledFor: seconds) }

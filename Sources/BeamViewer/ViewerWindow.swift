@@ -140,7 +140,8 @@ extension ViewerWindow: WindowDelegate {
             window.setNotice(nil)
             window.setNotice(notice)
         }
-        grid.setNews(notice?.text, for: notice?.time ?? Self.newsTime, at: index)
+        // Drawn in a tile, which the only host doesn't have.
+        if hosts.count > 1 { grid.setNews(notice?.text, for: notice?.time ?? Self.newsTime, at: index) }
     }
 
     private static let newsTime = Duration.seconds(6)

@@ -193,17 +193,17 @@ def challenge(datagram: bytes, key: Key) -> bytes | None:
     return None
 
 
-def keyframe_wish(frame: int, lane: int = 0) -> bytes:
-    return item(1, struct.pack(">IB", frame & 0xFFFFFFFF, lane))
+def keyframe_wish(frame: int, layer: int = 0) -> bytes:
+    return item(1, struct.pack(">IB", frame & 0xFFFFFFFF, layer))
 
 
-def missing(frame: int, ranges: Iterable[tuple[int, int]] = (), lane: int = 0) -> bytes:
-    return item(2, struct.pack(">IB", frame & 0xFFFFFFFF, lane)
+def missing(frame: int, ranges: Iterable[tuple[int, int]] = (), layer: int = 0) -> bytes:
+    return item(2, struct.pack(">IB", frame & 0xFFFFFFFF, layer)
                 + b"".join(struct.pack(">HH", first, count) for first, count in ranges))
 
 
-def report(clock: int, expected: int, missed: int, lane: int = 0, again: tuple[int, int] | None = None) -> bytes:
-    value = struct.pack(">QIIB", clock & (2 ** 64 - 1), expected & 0xFFFFFFFF, missed & 0xFFFFFFFF, lane)
+def report(clock: int, expected: int, missed: int, layer: int = 0, again: tuple[int, int] | None = None) -> bytes:
+    value = struct.pack(">QIIB", clock & (2 ** 64 - 1), expected & 0xFFFFFFFF, missed & 0xFFFFFFFF, layer)
     return item(3, value + (struct.pack(">IH", *again) if again else b""))
 
 
@@ -219,7 +219,7 @@ class Part:
     part: int
     parts: int
     flags: int
-    lane: int
+    layer: int
     width: int
     height: int
     config: int
@@ -230,21 +230,21 @@ class Part:
 
     @classmethod
     def read(cls, plaintext: bytes) -> Self:
-        frame, part, parts, flags, lane, width, height, config, time, waited, encode = struct.unpack(
+        frame, part, parts, flags, layer, width, height, config, time, waited, encode = struct.unpack(
             ">IHHBBHHHQHH", plaintext[:28])
-        return cls(frame, part, parts, flags, lane, width, height, config, time, plaintext[28:], waited, encode)
+        return cls(frame, part, parts, flags, layer, width, height, config, time, plaintext[28:], waited, encode)
 
     @property
     def bytes(self) -> bytes:
-        return struct.pack(">IHHBBHHHQHH", self.frame & 0xFFFFFFFF, self.part, self.parts, self.flags, self.lane,
+        return struct.pack(">IHHBBHHHQHH", self.frame & 0xFFFFFFFF, self.part, self.parts, self.flags, self.layer,
                            self.width, self.height, self.config, self.time & (2 ** 64 - 1), self.waited,
                            self.encode) + self.payload
 
 
-def cut(frame: int, picture: Picture, time: int, lane: int = 0) -> list[Part]:
+def cut(frame: int, picture: Picture, time: int, layer: int = 0) -> list[Part]:
     """The parts of a frame; `picture` is one of `h264.py`'s."""
     whole = picture.config + picture.data
     parts = [whole[start:start + PART] for start in range(0, len(whole), PART)]
     flags = 3 if picture.config else 0
-    return [Part(frame, index, len(parts), flags, lane, picture.width, picture.height,
+    return [Part(frame, index, len(parts), flags, layer, picture.width, picture.height,
                  len(picture.config) if index == 0 else 0, time, payload) for index, payload in enumerate(parts)]

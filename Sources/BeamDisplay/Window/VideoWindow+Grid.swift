@@ -38,12 +38,6 @@ extension VideoWindow {
         Focus(source: grid.selection.focus, isAlone: !grid.isShown && grid.selection.focus != nil)
     }
 
-    /// Shows a picture of the source in focus: see `show(_:)` of several.
-    @discardableResult public func show(_ picture: Picture) -> Bool {
-        guard let source = focus.source else { return false }
-        return show([(source, picture)]).contains(source)
-    }
-
     /// Keeps the newest pictures of these sources until the next ones, and shows those that are visible at once, in one
     /// drawing, without waiting for the vertical blank if that doesn't tear. The first picture of the only source sets the
     /// window's size.

@@ -52,3 +52,11 @@ extension WindowTests {
         cairo_surface_destroy(surface)
     }
 }
+
+extension VideoWindow {
+    /// Shows a picture of the source in focus.
+    @discardableResult func show(_ picture: Picture) -> Bool {
+        guard let source = focus.source else { return false }
+        return show([(source, picture)]).contains(source)
+    }
+}
