@@ -22,6 +22,14 @@ func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
+/// A library that computes much in tests: optimised in debug builds, too, unless somebody wants to step through it.
+func core(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    let isOptimised = Context.environment["BEAMROOM_UNOPTIMISED"] == nil
+    return .target(
+        name: name, dependencies: dependencies,
+        swiftSettings: strict + (isOptimised ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : []))
+}
+
 func test(_ name: String, _ dependencies: Target.Dependency..., exclude: [String] = []) -> Target {
     .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
@@ -102,12 +110,12 @@ let package = Package(
 
         // The core: no sockets, no threads but the slot's and the queue's, no clock; no C library but for cryptography and
         // erasure codes.
-        library("BeamIdentity", "BeamWire", crypto, x509, asn1),
-        library("BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
-        library("BeamLog", "BeamWire", "BeamMedia", crypto),
-        library("BeamWire", "BeamMedia", "CSodium", "CCrypto", "CISAL", crypto),
-        library("BeamPlayout", "BeamMedia"),
-        library("BeamMedia"),
+        core("BeamIdentity", "BeamWire", crypto, x509, asn1),
+        core("BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
+        core("BeamLog", "BeamWire", "BeamMedia", crypto),
+        core("BeamWire", "BeamMedia", "CSodium", "CCrypto", "CISAL", crypto),
+        core("BeamPlayout", "BeamMedia"),
+        core("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
         // Owners of libav's handles, for the codec and for recorded files.
