@@ -24,10 +24,14 @@ package enum MediaLimits {
 package struct SequenceNumber: Hashable, Sendable {
     package var value: UInt32
 
-    package init(_ value: UInt32) { self.value = value }
+    @inlinable package init(_ value: UInt32) { self.value = value }
 
-    package var next: SequenceNumber { SequenceNumber(value &+ 1) }
+    @inlinable package var next: SequenceNumber { SequenceNumber(value &+ 1) }
+
+    // Written out, because one that the compiler derives can't be inlined in other modules: each comparison in a list of frames
+    // would copy a whole frame.
+    @inlinable package static func == (left: SequenceNumber, right: SequenceNumber) -> Bool { left.value == right.value }
 
     /// How many frames this one is ahead of `other`; negative if behind.
-    package func distance(from other: SequenceNumber) -> Int { Int(Int32(bitPattern: value &- other.value)) }
+    @inlinable package func distance(from other: SequenceNumber) -> Int { Int(Int32(bitPattern: value &- other.value)) }
 }

@@ -49,7 +49,16 @@ struct SentFrames: Sendable {
     /// Nil if the frame was never cut, or is too old.
     subscript(number: SequenceNumber) -> EncodedFrame? { entry(number)?.frame }
 
-    private func entry(_ number: SequenceNumber) -> Entry? { entries.last { $0.number == number } }
+    /// From the end, where nearly all that are asked for are, and by index: a closure would get a copy of each frame.
+    private func entry(_ number: SequenceNumber) -> Entry? {
+        var index = entries.endIndex
+        while index > 0 {
+            index -= 1
+            let distance = entries[index].number.distance(from: number)
+            if distance <= 0 { return distance == 0 ? entries[index] : nil }
+        }
+        return nil
+    }
 
     /// Seals parts of a frame that was cut to datagrams of that length again, and writes them to the start of `memory`.
     /// Returns their length in bytes; nil if the frame is too old.
