@@ -51,14 +51,8 @@ public final class Host: Sendable {
         let wanted = EncoderDemand(wake: { slot.nudge() })
         let viewers = wanted.addConsumer()
         let keepsFullLayer = RecordingWish()
-        let recorder = try options.recordPath.map { path throws in
-            try RecorderSink(
-                path: path, captions: true, sound: soundSource != nil, consumer: wanted.addConsumer(),
-                handlers: RecorderSink.Handlers(
-                    onFile: { onNotice(.recordingInto(path: $0)) }, onGap: { onNotice(.recordingHasGaps) },
-                    onRecording: { keepsFullLayer.set($0) },
-                    onFailure: { onNotice(.recordingFailed(reason: $0.description)) }))
-        }
+        let recorder = try Self.recorder(
+            options, hasSound: soundSource != nil, wanted, keepsFullLayer, onNotice)
         var isStarted = false
         defer { if !isStarted { recorder?.close() } }
 
@@ -67,10 +61,6 @@ public final class Host: Sendable {
             onNotice: onNotice)
         defer { if !isStarted { words.close() } }
         let guests = options.room == nil ? GuestRegistry(options.store, onNotice) : nil
-        var network = options.server
-        network.session.broadcast.bitRate = encoderSettings.bitRate
-        network.session.broadcast.hasSound = soundSource != nil
-        network.session.broadcast.usesFullChroma = options.chroma != .subsampled
         let soundDemand = SoundWish()
         let handlers = HostServer.Handlers(
             onEvent: { event in
@@ -78,14 +68,8 @@ public final class Host: Sendable {
                 if let guests { guests.handle(event) } else { onNotice(.session(event)) }
             }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
             onDemand: { viewers.set($0, layer: $1) }, onSoundDemand: { soundDemand.set($0) })
-        let server =
-            if let room = options.room {
-                try HostServer(
-                    in: room, mediaPort: network.mediaPort, name: network.session.door.deviceName,
-                    broadcast: network.session.broadcast, handlers: handlers)
-            } else {
-                try HostServer(network, handlers: handlers)
-            }
+        let server = try Self.server(
+            options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, handlers)
         keepsFullLayer.follow { server.setFullLayerKept($0) }
         try guests?.connect(server)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
@@ -94,34 +78,13 @@ public final class Host: Sendable {
             server.setSourceVisibility(visibility)
             onNotice(.sourceVisibility(visibility))
         }
-        let capture = CaptureStage(source, into: slot) { error in
-            onNotice(.ended(reason: error.description, farewell: Self.farewell(error)))
-        }
+        let capture = CaptureStage(source, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(
             settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: sinks,
-            handlers: EncodeStage.Handlers(
-                onActivity: { capture.setActive($0) },
-                onResize: { size in
-                    server.setPictureSize(size)
-                    onNotice(.resized(size))
-                },
-                onFallback: { name, error in
-                    onNotice(
-                        .warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
-                },
-                onFailure: { onNotice(.ended(reason: $0.description, farewell: nil)) }))
+            handlers: Self.encodeHandlers(capture, server, onNotice))
         server.setPictureSize(size)
         for sink in sinks { sink.open() }
-        let sound = soundSource.map { source in
-            SoundStage(source, bitRate: options.soundBitRate, into: sinks) {
-                onNotice(.soundFailed(reason: $0.description))
-            }
-        }
-        if let sound {
-            sound.start()
-            if recorder != nil { sound.want(SoundDemand(full: true), by: .recorder) }
-            soundDemand.follow { sound.want($0, by: .viewers) }
-        }
+        let sound = Self.sound(soundSource, options, into: sinks, isRecorded: recorder != nil, soundDemand, onNotice)
         isStarted = true
         words.start { server.write($0) }
         let desktop = HostDesktop(options, server.controlPort) { input in
@@ -141,11 +104,7 @@ public final class Host: Sendable {
         self.encode = encode
         self.sound = sound
         self.capture = capture
-        publisher =
-            options.isAnnounced && options.room == nil
-            ? Self.announce(
-                options.name, bindAddress: options.server.bindAddress, port: server.controlPort,
-                versions: options.server.session.door.allowsUnencrypted ? "1,2" : "2", onNotice: onNotice) : nil
+        publisher = Self.publisher(options, server, onNotice)
         warnings = info.warnings
         code = options.server.session.door.trust.code.current
         description = HostDescription(
@@ -226,66 +185,5 @@ public final class Host: Sendable {
         for sink in sinks { sink.close() }
         words.close()
         publisher?.withdraw()
-    }
-
-    /// The sound that is shared with what `source` shows; nil: none.
-    private static func soundSource(
-        _ options: HostOptions, _ source: any PictureSource, _ onNotice: @escaping @Sendable (HostNotice) -> Void
-    ) throws(SoundError) -> (any SoundSource)? {
-        let target: SoundTarget
-        switch options.sound {
-        case .off: return nil
-        case .automatic:
-            // A film or pattern has its own sound, or none.
-            guard case .x11 = options.source else { return source.sound }
-            target = .automatic
-        case .microphone: target = .microphone
-        case .named(let name):
-            target = .named(name)
-            do throws(SoundError) {
-                try SoundDevices.find(name)
-            } catch {
-                // A server that isn't there now is waited for.
-                if case .noDevice = error { throw error }
-            }
-        }
-        let capture = PulseCapture(target)
-        capture.onState { onNotice(.sound($0)) }
-        return capture
-    }
-
-    private static func farewell(_ error: CaptureError) -> String? {
-        switch error {
-        case .windowClosed: "The shared window was closed"
-        case .serverGone: "The shared display has gone"
-        default: nil
-        }
-    }
-
-    private static func open(_ source: HostOptions.Source) throws(CaptureError) -> any PictureSource {
-        switch source {
-        case .x11(let options): try X11Source(options)
-        case .pattern(let options): try PatternSource(options)
-        case .file(let path): try FileSource(path: path)
-        }
-    }
-
-    private static func announce(
-        _ name: String, bindAddress: String?, port: UInt16, versions: String,
-        onNotice: @escaping @Sendable (HostNotice) -> Void
-    ) -> ServicePublisher {
-        ServicePublisher(
-            name: name, type: ServiceType.control, port: port,
-            txt: [(key: "deviceName", value: name), (key: "beam", value: versions)]
-        ) { event in
-            switch event {
-            case .published(let name): onNotice(.announced(name: name))
-            case .renamed(let from, let to):
-                onNotice(.warning("Another machine here is called “\(from)”; viewers find this one as “\(to)”."))
-            case .unavailable(let reason), .failed(let reason):
-                let address = bindAddress ?? LocalAddresses.list().first
-                onNotice(.notDiscoverable(address: address.map { Endpoint(host: $0, port: port) }, reason: reason))
-            }
-        }
     }
 }

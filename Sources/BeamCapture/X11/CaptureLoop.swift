@@ -281,25 +281,12 @@ final class CaptureLoop {
             let fetched = frame.stale
             let meanwhile = target.uncovered(try damage.fetch(fetched, of: target, into: frame))
             card.draw(target.covers, into: frame, fetched: fetched)
-            var uncertain = DamageRegion()
-            if let own = area.ownWindows {
-                // The server sends what it did before a reply ahead of it.
-                do throws(AreaFailure) { try takeEvents(isRead: true) } catch { throw .area(error) }
-                if own.areOutdated {
-                    guard let rects = try uncertainRects(now: time) else {
-                        // The frame stays stale.
-                        frames.markStale(meanwhile)
-                        pending.formUnion(meanwhile)
-                        wantsGrab = true
-                        return
-                    }
-                    for rect in rects {
-                        card.fill(rect, frame)
-                        uncertain.insert(rect)
-                    }
-                } else {
-                    uncertainSince = nil
-                }
+            guard let uncertain = try coverMoved(frame, now: time) else {
+                // The frame stays stale.
+                frames.markStale(meanwhile)
+                pending.formUnion(meanwhile)
+                wantsGrab = true
+                return
             }
             frame.stale = uncertain
             if let appearance, let pointer {
@@ -323,6 +310,25 @@ final class CaptureLoop {
                 throw .ended(.noMemory(target.size, reason: String(cString: strerror(number))))
             }
         }
+    }
+
+    /// Covers, too, where our own windows may have been while the picture was grabbed. Returns those places; nil: the picture
+    /// is given up.
+    private func coverMoved(_ frame: Frame, now: MediaTime) throws(Grabber.Failure) -> DamageRegion? {
+        guard let own = area.ownWindows else { return DamageRegion() }
+        // The server sends what it did before a reply ahead of it.
+        do throws(AreaFailure) { try takeEvents(isRead: true) } catch { throw .area(error) }
+        guard own.areOutdated else {
+            uncertainSince = nil
+            return DamageRegion()
+        }
+        guard let rects = try uncertainRects(now: now) else { return nil }
+        var uncertain = DamageRegion()
+        for rect in rects {
+            card.fill(rect, frame)
+            uncertain.insert(rect)
+        }
+        return uncertain
     }
 
     /// A window has moved, or been shown, while a picture was grabbed, so that a cover may be in the wrong place: what has

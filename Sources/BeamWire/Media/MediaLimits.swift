@@ -28,8 +28,8 @@ package struct SequenceNumber: Hashable, Sendable {
 
     @inlinable package var next: SequenceNumber { SequenceNumber(value &+ 1) }
 
-    // Written out, because one that the compiler derives can't be inlined in other modules: each comparison in a list of frames
-    // would copy a whole frame.
+    // Written out, because one that the compiler derives can't be inlined in other modules: each comparison in a list of
+    // frames would copy a whole frame.
     @inlinable package static func == (left: SequenceNumber, right: SequenceNumber) -> Bool { left.value == right.value }
 
     /// How many frames this one is ahead of `other`; negative if behind.

@@ -1,0 +1,139 @@
+import BeamCapture
+import BeamCodec
+import BeamDiscovery
+import BeamMedia
+import BeamNetwork
+import BeamSession
+import BeamSound
+
+/// What a host is made of, and what its parts tell each other and the person.
+extension Host {
+    typealias Notify = @Sendable (HostNotice) -> Void
+
+    /// A server of its own, or a member's share in its room.
+    static func server(
+        _ options: HostOptions, bitRate: Int, hasSound: Bool, _ handlers: HostServer.Handlers
+    ) throws -> HostServer {
+        var network = options.server
+        network.session.broadcast.bitRate = bitRate
+        network.session.broadcast.hasSound = hasSound
+        network.session.broadcast.usesFullChroma = options.chroma != .subsampled
+        guard let room = options.room else { return try HostServer(network, handlers: handlers) }
+        return try HostServer(
+            in: room, mediaPort: network.mediaPort, name: network.session.door.deviceName,
+            broadcast: network.session.broadcast, handlers: handlers)
+    }
+
+    /// Nil: nothing is recorded.
+    static func recorder(
+        _ options: HostOptions, hasSound: Bool, _ wanted: EncoderDemand, _ keepsFullLayer: RecordingWish,
+        _ onNotice: @escaping Notify
+    ) throws -> RecorderSink? {
+        guard let path = options.recordPath else { return nil }
+        return try RecorderSink(
+            path: path, captions: true, sound: hasSound, consumer: wanted.addConsumer(),
+            handlers: RecorderSink.Handlers(
+                onFile: { onNotice(.recordingInto(path: $0)) }, onGap: { onNotice(.recordingHasGaps) },
+                onRecording: { keepsFullLayer.set($0) },
+                onFailure: { onNotice(.recordingFailed(reason: $0.description)) }))
+    }
+
+    /// Starts to share the sound; nil: there is none.
+    static func sound(
+        _ source: (any SoundSource)?, _ options: HostOptions, into sinks: [any FrameSink], isRecorded: Bool,
+        _ demand: SoundWish, _ onNotice: @escaping Notify
+    ) -> SoundStage? {
+        guard let source else { return nil }
+        let sound = SoundStage(source, bitRate: options.soundBitRate, into: sinks) {
+            onNotice(.soundFailed(reason: $0.description))
+        }
+        sound.start()
+        if isRecorded { sound.want(SoundDemand(full: true), by: .recorder) }
+        demand.follow { sound.want($0, by: .viewers) }
+        return sound
+    }
+
+    static func encodeHandlers(
+        _ capture: CaptureStage, _ server: HostServer, _ onNotice: @escaping Notify
+    ) -> EncodeStage.Handlers {
+        EncodeStage.Handlers(
+            onActivity: { capture.setActive($0) },
+            onResize: { size in
+                server.setPictureSize(size)
+                onNotice(.resized(size))
+            },
+            onFallback: { name, error in
+                onNotice(.warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
+            },
+            onFailure: { onNotice(.ended(reason: $0.description, farewell: nil)) })
+    }
+
+    /// The sound that is shared with what `source` shows; nil: none.
+    static func soundSource(
+        _ options: HostOptions, _ source: any PictureSource, _ onNotice: @escaping Notify
+    ) throws(SoundError) -> (any SoundSource)? {
+        let target: SoundTarget
+        switch options.sound {
+        case .off: return nil
+        case .automatic:
+            // A film or pattern has its own sound, or none.
+            guard case .x11 = options.source else { return source.sound }
+            target = .automatic
+        case .microphone: target = .microphone
+        case .named(let name):
+            target = .named(name)
+            do throws(SoundError) {
+                try SoundDevices.find(name)
+            } catch {
+                // A server that isn't there now is waited for.
+                if case .noDevice = error { throw error }
+            }
+        }
+        let capture = PulseCapture(target)
+        capture.onState { onNotice(.sound($0)) }
+        return capture
+    }
+
+    static func open(_ source: HostOptions.Source) throws(CaptureError) -> any PictureSource {
+        switch source {
+        case .x11(let options): try X11Source(options)
+        case .pattern(let options): try PatternSource(options)
+        case .file(let path): try FileSource(path: path)
+        }
+    }
+
+    /// Announces the host; nil: it isn't to be found, or its room announces itself.
+    static func publisher(
+        _ options: HostOptions, _ server: HostServer, _ onNotice: @escaping Notify
+    ) -> ServicePublisher? {
+        guard options.isAnnounced, options.room == nil else { return nil }
+        let (bindAddress, port) = (options.server.bindAddress, server.controlPort)
+        let versions = options.server.session.door.allowsUnencrypted ? "1,2" : "2"
+        return ServicePublisher(
+            name: options.name, type: ServiceType.control, port: port,
+            txt: [(key: "deviceName", value: options.name), (key: "beam", value: versions)]
+        ) { event in
+            switch event {
+            case .published(let name): onNotice(.announced(name: name))
+            case .renamed(let from, let to):
+                onNotice(.warning("Another machine here is called “\(from)”; viewers find this one as “\(to)”."))
+            case .unavailable(let reason), .failed(let reason):
+                let address = bindAddress ?? LocalAddresses.list().first
+                onNotice(.notDiscoverable(address: address.map { Endpoint(host: $0, port: port) }, reason: reason))
+            }
+        }
+    }
+}
+
+extension HostNotice {
+    /// The source ends by itself. Viewers are told why if it is of use to them.
+    static func ended(_ error: CaptureError) -> HostNotice {
+        let farewell: String? =
+            switch error {
+            case .windowClosed: "The shared window was closed"
+            case .serverGone: "The shared display has gone"
+            default: nil
+            }
+        return .ended(reason: error.description, farewell: farewell)
+    }
+}
