@@ -9,8 +9,8 @@ public struct OutputQueue<Output: Sendable>: Sendable {
 
     @inlinable public mutating func popFirst() -> Output? {
         guard head < items.count else { return nil }
-        let output = items[head]
-        items[head] = nil
+        var output: Output?
+        swap(&output, &items[head])
         head += 1
         if head == items.count {
             items.removeAll(keepingCapacity: true)

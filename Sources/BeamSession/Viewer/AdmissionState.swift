@@ -49,7 +49,7 @@ struct AdmissionState: Sendable {
         case retry(after: Duration, reason: String, SecurePairing.Stake = .nothing)
     }
 
-    private var phase = Phase.idle
+    private var phase = Phase.idle { didSet { deadline = deadlineNow } }
     var version: SpokenVersion
     /// A known host is watched whenever it appears; nobody is asked anything.
     private let isAwaited: Bool
@@ -64,7 +64,9 @@ struct AdmissionState: Sendable {
     /// Consecutive connections that ended within `stableControl` of admission.
     private var shortLived = 0
     /// The next ping while a version 2 host owes an answer that needs no person, and how many more follow.
-    private var nudge: (next: MediaTime, left: Int)?
+    private var nudge: (next: MediaTime, left: Int)? { didSet { deadline = deadlineNow } }
+    /// Kept, because it is asked for with each datagram.
+    private(set) var deadline: MediaTime?
     /// Connections in a row that were given up because such an answer didn't come.
     private var restarts = 0
     /// When the last admitted connection ended.
@@ -115,7 +117,7 @@ struct AdmissionState: Sendable {
 
     private var stake: SecurePairing.Stake { pairing?.stake ?? .nothing }
 
-    var deadline: MediaTime? {
+    private var deadlineNow: MediaTime? {
         switch phase {
         case .idle, .codeNeeded, .ended: nil
         case .dialling(let time), .waiting(let time): time

@@ -126,7 +126,9 @@ public struct ViewerSession: Sendable {
     private mutating func settleReceiver(now: MediaTime) {
         while let output = receiver.pollOutput() {
             switch output {
-            case .pass(let output): outputs.append(output)
+            case .pass(let output):
+                outputs.append(output)
+                continue
             case .announce(let localPort): admission.announce(localPort: localPort)
             case .testControl: admission.test(now: now)
             case .silent: admission.silent(now: now)
