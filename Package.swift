@@ -12,11 +12,16 @@ func system(_ name: String, pkgConfig: String?, apt: String...) -> Target {
 }
 
 /// C that stands between Swift and the system.
-func shim(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+func shim(_ name: String, _ dependencies: Target.Dependency..., flags: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies, path: "Sources/System/\(name)",
-        cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])])
+        cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"] + flags)])
 }
+
+/// Where libpipewire-0.3-dev and libspa-0.2-dev have their headers. Their pkg-config file would link the library.
+let pipewire = [
+    "-isystem", "/usr/include/pipewire-0.3", "-isystem", "/usr/include/spa-0.2",
+]
 
 func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
@@ -92,14 +97,16 @@ let package = Package(
         .plugin(name: "CommitPlugin", capability: .buildTool()),
 
         // Adapters: each meets one part of the world, and none imports another.
-        library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CErrorStream"),
+        library(
+            "BeamCapture", "BeamLibAV", "BeamBus", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CSystemd",
+            "CBeamPortal", "CLateLibraries", "CErrorStream"),
         library(
             "BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264", "CLateLibraries"),
         library(
             "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec",
             "CLateLibraries", "CErrorStream"),
         library("BeamDiscovery", "CAvahi"),
-        library("BeamDesktop", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
+        library("BeamDesktop", "BeamBus", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
         library("BeamSound", "BeamMedia", "BeamClock", "CBeamSound", "CPulse", "COpus", "CSDL2", "CLateLibraries"),
         library(
             "BeamNetwork", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock",
@@ -120,13 +127,17 @@ let package = Package(
 
         // Owners of libav's handles, for the codec and for recorded files.
         library("BeamLibAV", "BeamMedia", "CAVCodec", "CLateLibraries"),
+        // Messages of D-Bus, for the desktop's services and its portal.
+        library("BeamBus", "CSystemd", "CLateLibraries"),
         // Kernels that every pixel goes through, in C for its vector instructions.
         library("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CLateLibraries"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // The same for every sample of sound.
         .target(name: "CBeamSound", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
-        shim("CLateLibraries", "CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus"),
+        shim("CLateLibraries", "CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus", flags: pipewire),
+        // Streams of PipeWire, for the portal.
+        shim("CBeamPortal", "CLateLibraries", flags: pipewire),
         // Keeps what libraries write to standard error away from people.
         shim("CErrorStream"),
         // How the C library's heap gives memory back.
@@ -188,13 +199,15 @@ let package = Package(
             "BeamProtocolTests", "BeamSession", "BeamLog", "BeamWire", "BeamPlayout", "BeamMedia", crypto,
             exclude: ["Fuzz/Corpus"]),
         test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
-        test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),
+        test(
+            "BeamCaptureTests", "BeamCapture", "BeamBus", "BeamMedia", "BeamClock", "CBeamPortal", "CXCB",
+            exclude: ["Support/portal.py"]),
         test(
             "BeamCodecTests", "BeamCodec", "BeamLibAV", "BeamPixels", "BeamMedia", "BeamClock", "CAVCodec"),
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
         test("BeamWordsTests", "BeamWords", "BeamMedia", "BeamClock"),
-        test("BeamDesktopTests", "BeamDesktop", "BeamMedia", exclude: ["Support/desk.py"]),
+        test("BeamDesktopTests", "BeamDesktop", "BeamBus", "BeamMedia", exclude: ["Support/desk.py"]),
         test("BeamSoundTests", "BeamSound", "BeamMedia", "BeamClock"),
         test("BeamIdentityTests", "BeamIdentity", "BeamWire", crypto, cryptoExtras, x509, asn1),
         test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamLog", "BeamWire"),

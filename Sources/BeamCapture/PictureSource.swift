@@ -86,6 +86,8 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
     case unreadableFile(path: String, reason: String)
     /// These test pattern options aren't possible.
     case unusablePattern(reason: String)
+    /// A Wayland desktop can't be shared through its portal, or no longer.
+    case portal(PortalTrouble)
 
     public var description: String {
         switch self {
@@ -99,7 +101,8 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
             "The display \(name) can't be captured: \(reason). Share another one with --display."
         case .waylandDesktop(let display):
             "This is a Wayland desktop, where the display \(display) has no picture of the screen: viewers would see black. "
-                + "Share one window of an X program with --window, or log in to an X11 (“Xorg”) session."
+                + "Leave out --source x11, --display and --monitor, and the desktop asks what to share (--source portal); or share one "
+                + "window of an X program with --window."
         case .serverGone(let display):
             "The display \(display) has gone: its X server has ended, or the connection to it was lost. "
                 + "Share again when it is back."
@@ -142,9 +145,11 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .noFileDescriptors:
             "The display can't be captured: this program has too many files open. Raise the limit with ulimit -n."
         case .unreadableFile(let path, let reason):
-            "The file \(path) can't be shared: \(reason). --source takes x11, pattern, or a video file that can be read."
+            "The file \(path) can't be shared: \(reason). --source takes auto, portal, x11, pattern, or a video file that can be read."
         case .unusablePattern(let reason):
             "The test pattern can't be made: \(reason)."
+        case .portal(let trouble):
+            trouble.description
         }
     }
 }

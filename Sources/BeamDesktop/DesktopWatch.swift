@@ -1,3 +1,4 @@
+import BeamBus
 import BeamMedia
 import CLateLibraries
 import Glibc

@@ -77,7 +77,7 @@ extension Host {
         case .off: return nil
         case .automatic:
             // A film or pattern has its own sound, or none.
-            guard case .x11 = options.source else { return source.sound }
+            guard options.source.isScreen else { return source.sound }
             target = .automatic
         case .microphone: target = .microphone
         case .named(let name):
@@ -97,6 +97,7 @@ extension Host {
     static func open(_ source: HostOptions.Source) throws(CaptureError) -> any PictureSource {
         switch source {
         case .x11(let options): try X11Source(options)
+        case .portal(let source): source
         case .pattern(let options): try PatternSource(options)
         case .file(let path): try FileSource(path: path)
         }
@@ -132,6 +133,8 @@ extension HostNotice {
             switch error {
             case .windowClosed: "The shared window was closed"
             case .serverGone: "The shared display has gone"
+            case .portal(.ended): "The sharing was ended at the desktop"
+            case .portal(.lost): "The shared desktop has gone"
             default: nil
             }
         return .ended(reason: error.description, farewell: farewell)

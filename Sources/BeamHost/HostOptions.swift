@@ -10,9 +10,19 @@ import BeamTrust
 public struct HostOptions: Sendable {
     public enum Source: Sendable {
         case x11(X11Options)
+        /// Opened already: its person has chosen.
+        case portal(PortalSource)
         case pattern(PatternOptions)
         /// Any file that libavformat opens, in a loop.
         case file(path: String)
+
+        /// A desktop, whose sound is what the machine plays.
+        var isScreen: Bool {
+            switch self {
+            case .x11, .portal: true
+            case .pattern, .file: false
+            }
+        }
     }
 
     /// Which sound is shared.

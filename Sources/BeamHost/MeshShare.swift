@@ -23,7 +23,7 @@ public final class MeshShare: Sendable {
         var number = 0
     }
 
-    private let makeOptions: @Sendable (_ isWanted: @Sendable () -> Bool) throws -> HostOptions
+    private let makeOptions: @Sendable (_ isWanted: @escaping @Sendable () -> Bool) throws -> HostOptions
     private let onNotice: @Sendable (Notice) -> Void
     private let queue = DispatchQueue(label: "beam-room-share")
     private let state = Mutex(State())
@@ -33,7 +33,7 @@ public final class MeshShare: Sendable {
     ///     for a person to choose what is shared, as long as what it is given answers yes.
     ///   - onNotice: called on that thread and the hosts'.
     public init(
-        _ options: @escaping @Sendable (_ isWanted: @Sendable () -> Bool) throws -> HostOptions,
+        _ options: @escaping @Sendable (_ isWanted: @escaping @Sendable () -> Bool) throws -> HostOptions,
         onNotice: @escaping @Sendable (Notice) -> Void
     ) {
         makeOptions = options

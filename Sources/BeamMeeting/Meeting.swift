@@ -19,7 +19,7 @@ public final class Meeting: RoomActions {
         var store: TrustStore
         var invitation: DoorReporter.Invitation
         var viewing: @Sendable (MeshServer) -> MeshViewers.Options
-        var sharing: @Sendable (MeshServer, @Sendable () -> Bool) throws -> HostOptions
+        var sharing: @Sendable (MeshServer, @escaping @Sendable () -> Bool) throws -> HostOptions
         var acquaintances: @Sendable (_ room: String) -> [DeviceKey: String]
         public var hasWindow = false
         /// The sound that is shared is what this machine plays.
@@ -39,7 +39,7 @@ public final class Meeting: RoomActions {
         public init(
             server: MeshServer.Options, makeCode: @escaping @Sendable () -> HostCode, store: TrustStore,
             invitation: DoorReporter.Invitation, viewing: @escaping @Sendable (MeshServer) -> MeshViewers.Options,
-            sharing: @escaping @Sendable (MeshServer, @Sendable () -> Bool) throws -> HostOptions,
+            sharing: @escaping @Sendable (MeshServer, @escaping @Sendable () -> Bool) throws -> HostOptions,
             acquaintances: @escaping @Sendable (_ room: String) -> [DeviceKey: String]
         ) {
             (self.server, self.makeCode, self.store, self.invitation) = (server, makeCode, store, invitation)

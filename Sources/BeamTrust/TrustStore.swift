@@ -8,6 +8,7 @@ import Synchronization
 /// - `identity.pem`: the private key (PKCS #8 in PEM), created on first use, never replaced;
 /// - `devices.json`: the paired devices, replaced as a whole on each change;
 /// - `rooms.json`: the rooms of equals in which it is (`TrustStore+Rooms.swift`); `rooms-in-use`: those that a program is in now;
+/// - `consents.json`: what desktops gave for a consent to show the screen (`TrustStore+Consents.swift`);
 /// - `lock`: locked (flock) while one of them is changed;
 /// - files of running hosts (`TrustStore+Guests.swift`).
 ///

@@ -112,11 +112,11 @@ extension X11Tests {
         }
 
         @Test func thePointerIsBlended() {
-            #expect(PointerOverlay.over(0xff_12_34_56, 0xff_ff_ff) == 0xff_12_34_56)
-            #expect(PointerOverlay.over(0x00_00_00_00, 0x12_34_56) == 0x12_34_56)
+            #expect(PointerImage.over(0xff_12_34_56, 0xff_ff_ff) == 0xff_12_34_56)
+            #expect(PointerImage.over(0x00_00_00_00, 0x12_34_56) == 0x12_34_56)
             // Half-transparent black over white, and white over black.
-            #expect(PointerOverlay.over(0x80_00_00_00, 0xff_ff_ff) == 0x7f_7f_7f)
-            #expect(PointerOverlay.over(0x80_80_80_80, 0x00_00_00) == 0x80_80_80)
+            #expect(PointerImage.over(0x80_00_00_00, 0xff_ff_ff) == 0x7f_7f_7f)
+            #expect(PointerImage.over(0x80_80_80_80, 0x00_00_00) == 0x80_80_80)
         }
     }
 

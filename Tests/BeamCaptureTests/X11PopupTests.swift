@@ -249,7 +249,7 @@ extension X11Tests {
             #expect(recording.wait(for: stage.canvas))
             let place = PixelRect(x: 20, y: 30, width: 80, height: 100)
             _ = try stage.painter.translucentPopup(stage.onScreen(place), 0x80_40_20_10)
-            let blended = PointerOverlay.over(0x80_40_20_10, Self.ground) & 0xff_ffff
+            let blended = PointerImage.over(0x80_40_20_10, Self.ground) & 0xff_ffff
             #expect(recording.wait(for: stage.canvas.filled(place, isComposited ? blended : 0x40_20_10)))
             // Below it, something changes twice, over a part of it.
             for colour: UInt32 in [0x90_00_00, 0x00_90_00] {
@@ -259,7 +259,7 @@ extension X11Tests {
                 for (rect, below) in [(place, Self.ground), (place.intersection(spot), colour)] {
                     canvas.fill(
                         rect,
-                        isComposited ? PointerOverlay.over(0x80_40_20_10, below) & 0xff_ffff : 0x40_20_10)
+                        isComposited ? PointerImage.over(0x80_40_20_10, below) & 0xff_ffff : 0x40_20_10)
                 }
                 #expect(recording.wait(for: canvas))
             }

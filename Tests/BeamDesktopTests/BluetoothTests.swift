@@ -1,3 +1,4 @@
+import BeamBus
 import BeamMedia
 import Foundation
 import Testing

@@ -1,3 +1,4 @@
+import BeamBus
 import Foundation
 import Synchronization
 import Testing

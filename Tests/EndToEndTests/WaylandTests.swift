@@ -5,8 +5,9 @@ import Testing
 extension EndToEnd {
     @Suite(.needsProgram, .needsXServer) struct WaylandTests {
         private static let refusal = "This is a Wayland desktop"
+        private static let nowhere = "unix:path=/nowhere"
         private static let ofWayland: [String: String?] = [
-            "WAYLAND_DISPLAY": "wayland-0", "XDG_SESSION_TYPE": "wayland",
+            "WAYLAND_DISPLAY": "wayland-0", "XDG_SESSION_TYPE": "wayland", "DBUS_SESSION_BUS_ADDRESS": nowhere,
         ]
 
         /// The environment counts for the session's own display, and only where the server doesn't tell.
@@ -15,9 +16,11 @@ extension EndToEnd {
             let server = try XServer(width: 320, height: 240, tells ? [] : ["-extension", "RANDR"])
             let session = Self.ofWayland.merging(["DISPLAY": server.display]) { $1 }
             for (arguments, environment, isRefused) in [
-                ([], session, !tells),
-                ([], ["DISPLAY": server.display, "XDG_SESSION_TYPE": "wayland"], !tells),
+                (["--source", "x11"], session, !tells),
+                (["--source", "x11"], ["DISPLAY": server.display, "XDG_SESSION_TYPE": "wayland"], !tells),
                 ([], ["DISPLAY": server.display, "XDG_SESSION_TYPE": "x11"], false),
+                // The desktop is asked, by a bus that isn't there.
+                ([], session, true),
                 (["--display", server.display], Self.ofWayland, false),
             ] {
                 let host = try Program.share(arguments, ports: try Ports(), environment: environment)
@@ -35,7 +38,9 @@ extension EndToEnd {
         func theScreenIsRefusedAndAWindowIsShared() throws {
             let desktop = try WaylandDesktop()
             for arguments in [[], ["--display", desktop.display], ["--region", "100x100+0+0"]] {
-                let host = try Program.share(arguments, ports: try Ports(), environment: desktop.environment)
+                let host = try Program.share(
+                    arguments, ports: try Ports(),
+                    environment: desktop.environment.merging(["DBUS_SESSION_BUS_ADDRESS": Self.nowhere]) { $1 })
                 defer { host.end() }
                 #expect(try host.waitForEnd() == .exited(1))
                 #expect(host.errorText.contains(Self.refusal), "\(host.errorText)")

@@ -61,17 +61,19 @@ final class CaptureControl: Sendable {
     /// Waits until another thread wakes this one, the X server has sent something on connection descriptor `server`, or
     /// `deadline` has passed. May return early.
     func wait(server: CInt?, until deadline: MediaTime?) {
-        var descriptors = [
-            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-            // poll(2) ignores negative descriptors.
-            pollfd(fd: server ?? -1, events: Int16(POLLIN), revents: 0),
-        ]
+        wait(for: server.map { [pollfd(fd: $0, events: Int16(POLLIN), revents: 0)] } ?? [], until: deadline)
+    }
+
+    /// The same for any descriptors.
+    func wait(for others: [pollfd], until deadline: MediaTime?) {
+        var descriptors = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)] + others
+        let count = nfds_t(descriptors.count)
         if let deadline {
             let nanoseconds = max(0, (deadline - .now).inNanoseconds)
             var timeout = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-            ppoll(&descriptors, 2, &timeout, nil)
+            ppoll(&descriptors, count, &timeout, nil)
         } else {
-            ppoll(&descriptors, 2, nil, nil)
+            ppoll(&descriptors, count, nil, nil)
         }
         if descriptors[0].revents != 0 {
             var count: UInt64 = 0

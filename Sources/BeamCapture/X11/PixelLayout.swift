@@ -103,7 +103,7 @@ final class PixelLayout: Sendable {
                 let pixel = from.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self)
                 guard pixel >> 24 != 0 else { continue }
                 let below = to.load(fromByteOffset: 4 * x, as: UInt32.self)
-                to.storeBytes(of: PointerOverlay.over(pixel, below), toByteOffset: 4 * x, as: UInt32.self)
+                to.storeBytes(of: PointerImage.over(pixel, below), toByteOffset: 4 * x, as: UInt32.self)
             }
         }
     }

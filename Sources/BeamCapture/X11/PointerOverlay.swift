@@ -11,16 +11,9 @@ final class PointerOverlay {
         var image: UInt64
     }
 
-    private struct Image {
-        var size: PixelSize
-        var hotspot: (x: Int, y: Int)
-        /// BGRA from the lowest byte up; colours are premultiplied by alpha.
-        var pixels: [UInt32]
-    }
-
     private let connection: XConnection
     private let usesEvents: Bool
-    private var image: Image?
+    private var image: PointerImage?
     private var imageNumber: UInt64 = 0
     private var isImageOutdated = true
     private var questions: (place: UInt32, image: UInt32?)?
@@ -107,7 +100,7 @@ final class PointerOverlay {
                 count: Int(xcb_xfixes_get_cursor_image_cursor_image_length(reply.pointer)))
             // All pixels transparent: this is how programs hide the pointer.
             guard size.area > 0, pixels.count >= size.area, pixels.contains(where: { $0 != 0 }) else { return }
-            image = Image(
+            image = PointerImage(
                 size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)),
                 pixels: Array(pixels.prefix(size.area)))
         } catch {
@@ -118,29 +111,6 @@ final class PointerOverlay {
 
     func draw(_ appearance: Appearance, into frame: Frame) {
         guard let image, appearance.image == imageNumber else { return }
-        let visible = appearance.frame.intersection(PixelRect(frame.size))
-        guard !visible.isEmpty else { return }
-        for y in visible.y..<visible.maxY {
-            let row = (y - appearance.frame.y) * image.size.width
-            for x in visible.x..<visible.maxX {
-                let source = image.pixels[row + x - appearance.frame.x]
-                guard source != 0 else { continue }
-                let pixel = frame.pixel(x: x, y: y)
-                pixel.storeBytes(of: Self.over(source, pixel.load(as: UInt32.self)), as: UInt32.self)
-            }
-        }
-    }
-
-    /// Porter and Duff's "over" for a premultiplied source, each channel rounded to nearest.
-    static func over(_ source: UInt32, _ destination: UInt32) -> UInt32 {
-        let rest = 255 - (source >> 24)
-        if rest == 0 { return source }
-        var result: UInt32 = 0
-        for shift in stride(from: UInt32(0), through: 16, by: 8) {
-            let behind = (destination >> shift & 0xff) * rest
-            let sum = (source >> shift & 0xff) + (behind + 127) / 255
-            result |= min(255, sum) << shift
-        }
-        return result
+        image.draw(at: appearance.frame, into: frame)
     }
 }

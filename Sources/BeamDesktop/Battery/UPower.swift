@@ -1,3 +1,5 @@
+import BeamBus
+
 /// The battery by UPower's composite device. Used on the loop's thread only.
 final class UPower: BusServiceUser {
     private static let name = "org.freedesktop.UPower"

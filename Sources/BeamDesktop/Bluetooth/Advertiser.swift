@@ -1,3 +1,5 @@
+import BeamBus
+
 /// Keeps one advertisement registered at BlueZ. Used on the loop's thread only.
 final class Advertiser {
     static let interface = "org.bluez.LEAdvertisement1"

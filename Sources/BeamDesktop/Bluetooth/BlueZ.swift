@@ -1,3 +1,5 @@
+import BeamBus
+
 /// BlueZ's adapters and devices. Used on the loop's thread only.
 final class BlueZ: BusServiceUser {
     struct Adapter: Equatable {

@@ -1,3 +1,4 @@
+import BeamBus
 import CLateLibraries
 import Synchronization
 

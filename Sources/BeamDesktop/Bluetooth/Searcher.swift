@@ -1,3 +1,4 @@
+import BeamBus
 import BeamClock
 import BeamMedia
 

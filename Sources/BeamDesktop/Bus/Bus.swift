@@ -1,3 +1,4 @@
+import BeamBus
 import BeamClock
 import BeamMedia
 import CSystemd
@@ -181,8 +182,7 @@ final class Bus {
             let sender = message.sender
             let those = services.filter { $0.owner == sender }
             guard !those.isEmpty, let arguments = message.arguments() else { return true }
-            let signal = BusSignal(
-                path: message.path, interface: message.interface, member: message.member, arguments: arguments)
+            let signal = BusSignal(message, arguments: arguments)
             for service in those { service.signalled(signal) }
         }
         return true

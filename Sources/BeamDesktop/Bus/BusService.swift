@@ -1,3 +1,5 @@
+import BeamBus
+
 /// Uses a service of a bus. Called on the loop's thread.
 protocol BusServiceUser: AnyObject {
     /// The service runs: reported again after it was away.

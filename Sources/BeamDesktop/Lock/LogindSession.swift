@@ -1,3 +1,5 @@
+import BeamBus
+
 /// Whether logind says that the session is locked. Used on the loop's thread only.
 final class LogindSession: BusServiceUser {
     enum Event {

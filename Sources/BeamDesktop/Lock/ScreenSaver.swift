@@ -1,3 +1,5 @@
+import BeamBus
+
 /// Whether a screen saver or locker on the session bus is active. Used on the loop's thread only.
 final class ScreenSaver: BusServiceUser {
     /// Names that are interfaces, too, with the path of their object: KDE and others (the first), GNOME, and its

@@ -13,6 +13,7 @@
     F(int, sd_bus_get_events, (sd_bus *bus), (bus)) \
     F(int, sd_bus_get_fd, (sd_bus *bus), (bus)) \
     F(int, sd_bus_get_timeout, (sd_bus *bus, uint64_t *timeout_usec), (bus, timeout_usec)) \
+    F(int, sd_bus_get_unique_name, (sd_bus *bus, const char **unique), (bus, unique)) \
     F(int, sd_bus_is_ready, (sd_bus *bus), (bus)) \
     F(int, sd_bus_message_append_array, (sd_bus_message *m, char type, const void *ptr, size_t size), (m, type, ptr, \
       size)) \

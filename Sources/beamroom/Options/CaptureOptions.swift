@@ -9,8 +9,18 @@ import BeamTrust
 
 /// What is shared, and how it is encoded: of `share` and `room`.
 struct CaptureOptions: ParsableArguments {
-    @Option(help: "What to share: x11, pattern (a test pattern), or a video file, which is played in a loop.")
-    var source = "x11"
+    @Option(
+        help:
+            "What to share: auto (the desktop), portal (what a Wayland desktop's dialog offers), x11 (an X11 screen or window), pattern (a test pattern), or a video file, which is played in a loop."
+    )
+    var source = "auto"
+    @Option(
+        help: ArgumentHelp(
+            "What a Wayland desktop's dialog offers: any (one monitor or window, the default), monitor, window, or several (side by side).",
+            valueName: "any|monitor|window|several"))
+    var choose: PortalOptions.Choice?
+    @Flag(help: "Forget what was chosen in a Wayland desktop's dialog before, and let it ask again.")
+    var askAgain = false
     @Option(help: ArgumentHelp("The X display to share. (default: $DISPLAY)", valueName: "display"))
     var display: String?
     @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
@@ -77,29 +87,69 @@ struct CaptureOptions: ParsableArguments {
 
     /// An option that has no effect on the chosen source is refused: the person who gave it expects an effect.
     private func checkSourceOptions() throws {
-        let ofScreen = [
-            "--display": display != nil, "--monitor": monitor != nil, "--window": window != nil,
-            "--region": region != nil, "--select": select, "--list-monitors": listMonitors,
-            "--list-windows": listWindows, "--no-cursor": noCursor,
-        ]
-        let ofPattern = ["--size": size != nil, "--content": content != nil]
-        let (shared, wrong) =
-            switch source {
-            case "x11": ("the screen", ofPattern)
-            case "pattern": ("the test pattern", ofScreen)
-            default:
-                ("a video file", ofScreen.merging(ofPattern) { $1 }.merging(["--max-fps": maxFps != nil]) { $1 })
-            }
-        let given = wrong.filter(\.value).keys.sorted()
+        let kind = sourceKind
+        let given = optionsBySource.flatMap { options in
+            options.kinds.contains(kind) ? [] : options.given.filter(\.value).keys.map { ($0, options.hint) }
+        }.sorted { $0.0 < $1.0 }
         guard let first = given.first else { return }
+        let shared =
+            switch kind {
+            case .x11: "the X11 screen"
+            case .portal: "the Wayland desktop"
+            case .pattern: "the test pattern"
+            case .file: "a video file"
+            }
         throw ValidationError(
-            "\(given.joined(separator: " and ")) \(given.count == 1 ? "doesn't" : "don't") apply to \(shared), which "
-                + "--source \(source) shares. "
-                + (ofPattern[first] == nil
-                    ? first == "--max-fps"
-                        ? "A file is played at its own rate." : "Leave --source out to share the screen."
-                    : "Share the test pattern with --source pattern."))
+            "\(given.map(\.0).joined(separator: " and ")) \(given.count == 1 ? "doesn't" : "don't") apply to \(shared), which "
+                + "--source \(source) shares\(source == "auto" ? " here" : ""). " + first.1)
     }
+
+    /// Which options have an effect on which sources, and what to do about one that has none.
+    private var optionsBySource: [(kinds: Set<SourceKind>, given: [String: Bool], hint: String)] {
+        let desktop = "Leave --source out to share the screen."
+        return [
+            (
+                [.x11],
+                [
+                    "--display": display != nil, "--monitor": monitor != nil, "--window": window != nil,
+                    "--select": select, "--list-monitors": listMonitors, "--list-windows": listWindows,
+                ],
+                sourceKind == .portal
+                    ? "The desktop's own dialog chooses the monitor or the window; --choose says what it offers. Leave --source out "
+                        + "to share a window of an X program." : desktop
+            ),
+            ([.x11, .portal], ["--region": region != nil, "--no-cursor": noCursor], desktop),
+            (
+                [.portal], ["--choose": choose != nil, "--ask-again": askAgain],
+                "Only a Wayland desktop has a dialog that chooses: --source portal asks it."
+            ),
+            (
+                [.pattern], ["--size": size != nil, "--content": content != nil],
+                "Share the test pattern with --source pattern."
+            ),
+            ([.x11, .portal, .pattern], ["--max-fps": maxFps != nil], "A file is played at its own rate."),
+        ]
+    }
+
+    private enum SourceKind { case x11, portal, pattern, file }
+
+    /// What --source means here. Windows and monitors that options name are those of X11, also in a Wayland session: its
+    /// portal names none.
+    private var sourceKind: SourceKind {
+        switch source {
+        case "auto":
+            let namesX11 =
+                display != nil || monitor != nil || window != nil || select || listMonitors || listWindows
+            return !namesX11 && PortalSource.isInWaylandSession ? .portal : .x11
+        case "x11": return .x11
+        case "portal": return .portal
+        case "pattern": return .pattern
+        default: return .file
+        }
+    }
+
+    /// The desktop, and not a test pattern or a file.
+    var sharesScreen: Bool { [.x11, .portal].contains(sourceKind) }
 
     /// Nil: the fastest on this machine.
     var encoder: String? { videoEncoder == "auto" ? nil : videoEncoder }
@@ -107,10 +157,10 @@ struct CaptureOptions: ParsableArguments {
     /// How a host shares what these options say. `isWanted`: as for `pictureSource`.
     func hostOptions(
         _ sound: SoundOptions, name: String, store: TrustStore, server: HostServer.Options, _ context: CommandContext,
-        while isWanted: () -> Bool
+        while isWanted: @escaping () -> Bool
     ) throws -> HostOptions {
         var options = HostOptions(
-            source: try pictureSource(while: isWanted, say: { context.sayAtOnce($0) }), maxSize: maxSize,
+            source: try pictureSource(store, while: isWanted, say: { context.sayAtOnce($0) }), maxSize: maxSize,
             bitRate: videoBitRate?.bitsPerSecond, encoder: encoder, chroma: chroma, name: name, store: store,
             server: server)
         options.sound = sound.sound
@@ -118,14 +168,19 @@ struct CaptureOptions: ParsableArguments {
         return options
     }
 
-    /// What is shared. With --select the person chooses now, in another thread's time if need be.
+    /// What is shared. With --select and on a Wayland desktop the person chooses now, in another thread's time if need be.
     ///
     /// - Parameters:
+    ///   - store: keeps the consent of a Wayland desktop's person.
     ///   - isWanted: asked while the person chooses; no ends that.
     ///   - say: tells the person what to do.
-    private func pictureSource(while isWanted: () -> Bool, say: (String) -> Void) throws -> HostOptions.Source {
-        switch source {
-        case "x11":
+    private func pictureSource(
+        _ store: TrustStore, while isWanted: @escaping () -> Bool, say: @escaping (String) -> Void
+    ) throws -> HostOptions.Source {
+        switch sourceKind {
+        case .portal:
+            return .portal(try PortalSource(portalOptions(store), while: isWanted, say: say))
+        case .x11:
             let area: X11Options.Area
             if let monitor {
                 area = .monitor(monitor)
@@ -146,14 +201,30 @@ struct CaptureOptions: ParsableArguments {
             }
             return .x11(
                 X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60))
-        case "pattern":
+        case .pattern:
             return .pattern(
                 PatternOptions(
                     size: size ?? PixelSize(width: 1280, height: 720), frameRate: maxFps ?? 60,
                     content: content ?? .chart))
-        default:
+        case .file:
             return .file(path: source)
         }
+    }
+
+    private func portalOptions(_ store: TrustStore) -> PortalOptions {
+        PortalOptions(
+            choice: choose ?? .any, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60, region: region,
+            asksAgain: askAgain,
+            tokens: PortalTokens(
+                take: { try? store.takeConsent($0) },
+                keep: { name, token in
+                    do throws(TrustStoreError) {
+                        try store.keepConsent(token, as: name)
+                        return nil
+                    } catch {
+                        return error.description
+                    }
+                }))
     }
 }
 
@@ -190,3 +261,4 @@ extension CaptureOptions {
 }
 
 extension ChromaFormat: ExpressibleByArgument {}
+extension PortalOptions.Choice: ExpressibleByArgument {}

@@ -239,7 +239,7 @@ struct RoomCommand: ParsableCommand {
             },
             acquaintances: acquaintances)
         settings.hasWindow = window != nil
-        settings.sharesPlayedSound = capture.source == "x11" && sound.isPlayedHere
+        settings.sharesPlayedSound = capture.sharesScreen && sound.isPlayedHere
         settings.watches = !noWatch
         settings.sharesAtOnce = share
         settings.captionsPath = spoken.captions

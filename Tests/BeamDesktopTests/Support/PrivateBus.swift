@@ -1,3 +1,4 @@
+import BeamBus
 import BeamDesktop
 import Foundation
 import Synchronization

@@ -20,6 +20,7 @@ const char *beam_load_libx264(void);
 const char *beam_load_libsystemd(void);
 const char *beam_load_libpulse(void);
 const char *beam_load_libopus(void);
+const char *beam_load_libpipewire(void);
 
 // Opus's requests have variable arguments, which Swift can't pass. They return OPUS_OK or an error code.
 struct OpusEncoder;

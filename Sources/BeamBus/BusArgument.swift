@@ -1,7 +1,7 @@
 import CSystemd
 
 /// A value of D-Bus to be sent.
-indirect enum BusArgument {
+package indirect enum BusArgument {
     case boolean(Bool)
     case unsigned(UInt32)
     case text(String)
@@ -26,7 +26,7 @@ indirect enum BusArgument {
     }
 
     /// False if the message can't take the value, for example because a path isn't one.
-    func append(to message: OpaquePointer) -> Bool {
+    package func append(to message: OpaquePointer) -> Bool {
         switch self {
         case .boolean(let value):
             var number: Int32 = value ? 1 : 0

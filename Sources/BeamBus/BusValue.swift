@@ -1,7 +1,7 @@
 import CSystemd
 
 /// A received value of D-Bus; variants are unwrapped.
-enum BusValue: Equatable {
+package enum BusValue: Equatable {
     case boolean(Bool)
     case integer(Int64)
     case unsigned(UInt64)
@@ -15,17 +15,17 @@ enum BusValue: Equatable {
     /// A dictionary. Integer keys are written in decimal.
     case entries([String: BusValue])
 
-    var boolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
-    var unsigned: UInt64? { if case .unsigned(let value) = self { value } else { nil } }
-    var real: Double? { if case .real(let value) = self { value } else { nil } }
-    var text: String? { if case .text(let value) = self { value } else { nil } }
-    var bytes: [UInt8]? { if case .bytes(let value) = self { value } else { nil } }
-    var list: [BusValue]? { if case .list(let value) = self { value } else { nil } }
-    var entries: [String: BusValue]? { if case .entries(let value) = self { value } else { nil } }
+    package var boolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
+    package var unsigned: UInt64? { if case .unsigned(let value) = self { value } else { nil } }
+    package var real: Double? { if case .real(let value) = self { value } else { nil } }
+    package var text: String? { if case .text(let value) = self { value } else { nil } }
+    package var bytes: [UInt8]? { if case .bytes(let value) = self { value } else { nil } }
+    package var list: [BusValue]? { if case .list(let value) = self { value } else { nil } }
+    package var entries: [String: BusValue]? { if case .entries(let value) = self { value } else { nil } }
 }
 
 /// Reads a message's arguments, within bounds.
-struct BusReader {
+package struct BusReader {
     /// A reply of BlueZ has about 25 values for each device that it knows.
     static let maxValues = 200_000
     /// The specification allows 64: 32 arrays and 32 structures.
@@ -33,15 +33,15 @@ struct BusReader {
     /// Longer strings and byte arrays are read as empty: nothing that is used here is as long.
     static let maxBytes = 4096
 
-    struct Unreadable: Error {}
+    package struct Unreadable: Error {}
 
     private let message: OpaquePointer
     private var values = 0
 
-    init(_ message: OpaquePointer) { self.message = message }
+    package init(_ message: OpaquePointer) { self.message = message }
 
     /// All arguments, from the beginning of a message that nobody has read from.
-    mutating func arguments() throws(Unreadable) -> [BusValue] {
+    package mutating func arguments() throws(Unreadable) -> [BusValue] {
         var arguments: [BusValue] = []
         while let value = try next(depth: 0) { arguments.append(value) }
         return arguments

@@ -21,14 +21,14 @@ public struct BusAddresses: Sendable, Hashable {
     }
 
     /// The variable's value; nil if it is unset or empty.
-    static func environment(_ name: String) -> String? {
+    package static func environment(_ name: String) -> String? {
         guard let value = getenv(name) else { return nil }
         let text = String(cString: value)
         return text.isEmpty ? nil : text
     }
 
     /// A path as an address's value: other bytes than these are escaped (D-Bus specification, "Server Addresses").
-    static func escaped(_ path: String) -> String {
+    package static func escaped(_ path: String) -> String {
         var text = ""
         for byte in path.utf8 {
             let scalar = Unicode.Scalar(byte)

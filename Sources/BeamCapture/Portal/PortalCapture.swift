@@ -1,0 +1,201 @@
+import BeamMedia
+import Glibc
+
+/// A session with the portal and its streams, as one picture. Used by one thread at a time.
+final class PortalCapture {
+    /// Why it can't go on.
+    enum End: Equatable {
+        /// At the desktop, by a person, or because the window was closed.
+        case closed
+        /// Something broke, and may return. For a person, as part of a sentence.
+        case broken(String)
+    }
+
+    /// How long a stream's format may take to be agreed upon: usually some milliseconds.
+    private static let formatTimeout = Duration.seconds(5)
+    /// How long a first picture is waited for, whose size may be another. Some portals send none before something changes.
+    private static let pictureTimeout = Duration.milliseconds(500)
+    /// X11's limit, and as much memory as one buffer may take.
+    private static let limits = (side: 32767, area: 1 << 28)
+
+    private let session: PortalSession
+    private let remote: PipeWireRemote
+    private let parts: [PortalPart]
+    private let region: PixelRect?
+    private let drawsCursor: Bool
+    private(set) var layout: PortalLayout
+
+    /// Asks the desktop, and waits until the size of its picture is known. The calling thread must `enter` before it goes
+    /// on.
+    init(
+        _ options: PortalOptions, while isWanted: @escaping () -> Bool, say: @escaping (String) -> Void
+    ) throws(CaptureError) {
+        do throws(PortalTrouble) {
+            let session = try PortalSession(options, while: isWanted, say: say)
+            guard let descriptor = session.takeDescriptor() else {
+                throw .noPipeWire(reason: "its connection is in use")
+            }
+            let remote = try PipeWireRemote(descriptor: descriptor)
+            remote.enter()
+            defer { remote.leave() }
+            var parts: [PortalPart] = []
+            for stream in session.streams {
+                parts.append(try PortalPart(remote, stream, maxFrameRate: options.maxFrameRate))
+            }
+            try Self.await(parts, remote, isWanted)
+            self.session = session
+            self.remote = remote
+            self.parts = parts
+        } catch {
+            throw .portal(error)
+        }
+        region = options.region
+        drawsCursor = options.drawsCursor && session.selection.cursor == .metadata
+        guard let layout = Self.layout(parts, region) else {
+            throw .portal(.noPictures(reason: "their size is unknown"))
+        }
+        self.layout = layout
+        if layout.isRegionOutside, let region {
+            throw .regionOffScreen(
+                region, screen: PortalLayout(parts.map(\.layoutPart), region: nil)?.size ?? layout.size)
+        }
+        guard max(layout.size.width, layout.size.height) <= Self.limits.side, layout.size.area <= Self.limits.area
+        else {
+            throw .noMemory(layout.size, reason: "it is too large")
+        }
+    }
+
+    /// Waits for the streams' formats, and for a moment for their first pictures.
+    private static func await(
+        _ parts: [PortalPart], _ remote: PipeWireRemote, _ isWanted: () -> Bool
+    ) throws(PortalTrouble) {
+        let begin = MediaTime.now
+        while true {
+            guard remote.turn() else { throw .noPipeWire(reason: "the connection was lost") }
+            for part in parts {
+                switch part.hear(now: .now) {
+                case .failed(let reason): throw .noPictures(reason: Self.words(reason))
+                case .sourceGone, .paused: throw .noPictures(reason: "their source is gone")
+                case nil: _ = part.take()
+                }
+            }
+            let age = MediaTime.now - begin
+            if parts.allSatisfy({ $0.hasPicture }) { return }
+            if parts.allSatisfy({ $0.state.order != nil }), age >= Self.pictureTimeout { return }
+            guard age < Self.formatTimeout else {
+                throw .noPictures(reason: "their format couldn't be agreed upon for 5 s; is wireplumber running?")
+            }
+            guard isWanted() else { throw .abandoned }
+            var entry = remote.pollEntry
+            _ = poll(&entry, 1, 20)
+        }
+    }
+
+    private static func words(_ reason: String) -> String {
+        // What a source offers, and what is asked for, have nothing in common.
+        if reason.contains("format") || reason.isEmpty {
+            return "it offers them in memory of the graphics device only (DMA-BUF), or in a layout that can't be read"
+                + (reason.isEmpty ? "" : " (\(reason))")
+        }
+        return reason
+    }
+
+    var warnings: [String] { session.warnings }
+
+    /// Person-facing.
+    var description: String {
+        guard parts.count == 1 else { return "\(parts.count) parts of the desktop" }
+        return switch parts[0].source.kind {
+        case .monitor: "a monitor of the desktop"
+        case .window: "a window of the desktop"
+        case .virtual: "a virtual monitor of the desktop"
+        case nil: "a part of the desktop"
+        }
+    }
+
+    func enter() { remote.enter() }
+    func leave() { remote.leave() }
+
+    var pollEntries: [pollfd] { [remote.pollEntry, session.pollEntry] }
+    /// When to turn again, even if nothing happens.
+    var deadline: MediaTime? { parts.compactMap(\.deadline).min() }
+
+    /// Handles what has come, without waiting.
+    func turn() -> End? {
+        guard remote.turn() else { return .broken("the connection to PipeWire was lost") }
+        switch session.news() {
+        case .closed: return .closed
+        case .portalGone: return .broken("xdg-desktop-portal has ended")
+        case nil: break
+        }
+        let now = MediaTime.now
+        for part in parts {
+            switch part.hear(now: now) {
+            case nil: continue
+            case .sourceGone where part.source.kind == .window: return .closed
+            case .sourceGone: return .broken("its source was removed")
+            case .paused: return .broken("its stream stopped")
+            case .failed(let reason): return .broken(reason.isEmpty ? "its stream failed" : reason)
+            }
+        }
+        return nil
+    }
+
+    /// Takes the pictures that have come. The damage is in the picture's coordinates; nil: the layout has changed.
+    func take() -> DamageRegion? {
+        let changes = parts.map { $0.take() }
+        if changes.contains(where: \.isResized) || parts.contains(where: { !$0.hasPicture }),
+            let layout = Self.layout(parts, region), layout != self.layout || changes.contains(where: \.isResized)
+        {
+            self.layout = layout
+            return nil
+        }
+        var damage = DamageRegion()
+        for (change, place) in zip(changes, layout.places) {
+            for rect in change.damage.rects {
+                damage.insert(rect.moved(by: place.x, place.y).intersection(PixelRect(layout.size)))
+            }
+        }
+        return damage
+    }
+
+    /// Every part has sent a picture, and the region lies in them.
+    var isComplete: Bool { !layout.isRegionOutside && parts.allSatisfy { $0.hasPicture } }
+
+    func copy(_ region: DamageRegion, into frame: Frame) {
+        for (part, place) in zip(parts, layout.places) { part.copy(region, to: place, in: frame) }
+    }
+
+    // MARK: The pointer
+
+    /// Where the pointer is drawn, and which part's it is. Equal values look the same.
+    struct Pointer: Equatable {
+        var part: Int
+        var appearance: PortalPointer.Appearance
+        /// In the picture's coordinates; may extend beyond it.
+        var frame: PixelRect
+    }
+
+    var pointer: Pointer? {
+        guard drawsCursor else { return nil }
+        for (index, (part, place)) in zip(parts, layout.places).enumerated() {
+            guard let appearance = part.pointer.appearance(in: part.crop) else { continue }
+            return Pointer(part: index, appearance: appearance, frame: appearance.frame.moved(by: place.x, place.y))
+        }
+        return nil
+    }
+
+    func draw(_ pointer: Pointer, into frame: Frame) {
+        parts[pointer.part].pointer.image?.draw(at: pointer.frame, into: frame)
+    }
+
+    private static func layout(_ parts: [PortalPart], _ region: PixelRect?) -> PortalLayout? {
+        PortalLayout(parts.map(\.layoutPart), region: region)
+    }
+}
+
+extension PortalPart {
+    fileprivate var layoutPart: PortalLayout.Part {
+        PortalLayout.Part(position: source.position, logical: source.size, size: size)
+    }
+}

@@ -1,0 +1,115 @@
+import BeamMedia
+import CBeamPortal
+import Glibc
+
+/// A stream with a copy of its last picture: the source needs its buffers back at once, because some have only two.
+final class PortalPart {
+    /// What came since the last time.
+    struct Change {
+        /// The picture has another size, or is the first.
+        var isResized = false
+        /// In the part's coordinates.
+        var damage = DamageRegion()
+    }
+
+    let source: PortalStream
+    private let stream: PipeWireStream
+    private var life = StreamLife()
+    private(set) var state = StreamState()
+    private(set) var pointer = PortalPointer()
+    /// The rectangle of the stream's picture that counts.
+    private(set) var crop = PixelRect(x: 0, y: 0, width: 0, height: 0)
+    private var memory: HeapMemory?
+    private var scratch: HeapMemory?
+    private var comparison = PictureComparison()
+
+    init(_ remote: PipeWireRemote, _ source: PortalStream, maxFrameRate: Double) throws(PortalTrouble) {
+        self.source = source
+        stream = try PipeWireStream(remote, source, maxFrameRate: maxFrameRate)
+    }
+
+    var hasPicture: Bool { memory != nil }
+
+    /// Of the last picture, or as announced; nil: not known yet.
+    var size: PixelSize? { hasPicture ? crop.size : state.order == nil ? nil : state.size }
+
+    /// Hears what the stream's state is. Not nil: the stream has ended.
+    func hear(now: MediaTime) -> StreamLife.End? {
+        state = stream.state
+        return life.hear(state, now: now)
+    }
+
+    var deadline: MediaTime? { life.deadline }
+
+    /// Takes the newest picture of those that have come, and the pointer of all.
+    func take() -> Change {
+        var newest: (buffer: beam_buffer, part: PixelRect, offset: Int)?
+        while let buffer = stream.take() {
+            pointer.read(buffer)
+            guard case .picture(let part, let offset) = StreamPicture(buffer, size: state.size) else {
+                stream.giveBack(buffer)
+                continue
+            }
+            if let newest { stream.giveBack(newest.buffer) }
+            newest = (buffer, part, offset)
+        }
+        guard let (buffer, part, offset) = newest else { return Change() }
+        defer { stream.giveBack(buffer) }
+        guard let pixels = buffer.pixels, let order = state.order else { return Change() }
+        let plane = Plane(base: UnsafeMutableRawPointer(mutating: pixels + offset), stride: Int(buffer.stride))
+        return keep(order == .bgrx ? plane : reordered(plane, part.size), part)
+    }
+
+    private func keep(_ newer: Plane, _ part: PixelRect) -> Change {
+        var change = Change(isResized: part.size != crop.size || memory == nil)
+        // Bytes of alpha differ where the pixels look the same.
+        if change.isResized || memory == nil { memory = HeapMemory(byteCount: part.size.area * 4) }
+        crop = part
+        guard let memory else { return change }
+        let copy = Plane(base: memory.base, stride: part.width * 4)
+        if change.isResized {
+            for row in 0..<part.height {
+                memcpy(copy.base + row * copy.stride, newer.base + row * newer.stride, part.width * 4)
+            }
+            change.damage = DamageRegion(PixelRect(part.size))
+        } else {
+            change.damage = comparison.damage(of: newer, from: copy, size: part.size, copyingTo: copy)
+        }
+        return change
+    }
+
+    /// The pixels as BGRX.
+    private func reordered(_ plane: Plane, _ size: PixelSize) -> Plane {
+        let memory =
+            scratch.flatMap { $0.byteCount == size.area * 4 ? $0 : nil } ?? HeapMemory(byteCount: size.area * 4)
+        scratch = memory
+        let result = Plane(base: memory.base, stride: size.width * 4)
+        for row in 0..<size.height {
+            let from = UnsafeRawPointer(plane.base + row * plane.stride)
+            let to = result.base + row * result.stride
+            for x in 0..<size.width {
+                let pixel = from.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self)
+                to.storeBytes(of: pixel.swappingRedAndBlue, toByteOffset: 4 * x, as: UInt32.self)
+            }
+        }
+        return result
+    }
+
+    /// Copies the last picture's pixels into a frame.
+    ///
+    /// - Parameters:
+    ///   - region: in the frame's coordinates.
+    ///   - place: of the part in the frame; may extend beyond it.
+    func copy(_ region: DamageRegion, to place: PixelRect, in frame: Frame) {
+        guard let memory else { return }
+        for rect in region.rects {
+            let visible = rect.intersection(place).intersection(PixelRect(frame.size))
+            guard !visible.isEmpty else { continue }
+            let from = memory.base + (visible.y - place.y) * place.width * 4 + (visible.x - place.x) * 4
+            for row in 0..<visible.height {
+                memcpy(
+                    frame.pixel(x: visible.x, y: visible.y + row), from + row * place.width * 4, visible.width * 4)
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import BeamClock
+import BeamMedia
+import CXCB
+import Glibc
+
+/// Captures what the person has chosen in a Wayland desktop's own dialog, as soon as something changes and at most at the
+/// given frame rate.
+///
+/// Pictures are BGRX in a pool of `FrameStore.limit` buffers. While all of them are in use, capturing waits.
+public final class PortalSource: PictureSource, @unchecked Sendable {
+    // Sendable: `init` builds `loop`, after which only the thread in `run` uses it. The rest is immutable.
+
+    public let info: SourceInfo
+    private let control: CaptureControl
+    private let loop: PortalLoop
+
+    /// Whether this process was started in a Wayland session, by its environment.
+    public static var isInWaylandSession: Bool {
+        XWayland.environmentNames { getenv($0).map { String(cString: $0) } }
+    }
+
+    /// Asks the desktop. That takes as long as the person needs for its dialog, and otherwise at most about a minute, if
+    /// nobody answers.
+    ///
+    /// - Parameters:
+    ///   - isWanted: asked while this waits; no ends it.
+    ///   - say: tells the person what to do.
+    public init(
+        _ options: PortalOptions, while isWanted: @escaping () -> Bool = { true },
+        say: @escaping (String) -> Void = { _ in }
+    ) throws(CaptureError) {
+        guard let control = CaptureControl() else { throw .noFileDescriptors }
+        let capture = try PortalCapture(options, while: isWanted, say: say)
+        self.control = control
+        info = SourceInfo(
+            description: capture.description, size: capture.layout.size, frameRate: options.maxFrameRate,
+            warnings: capture.warnings)
+        loop = PortalLoop(capture, options, control)
+    }
+
+    public func run(deliver: (Picture) -> Void) throws(CaptureError) {
+        // The kernel's default timer slack delays wakeups by up to 50 µs.
+        beam_set_timer_slack(1)
+        try loop.run(deliver: deliver)
+    }
+
+    public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) { loop.onVisibility = handler }
+
+    public func setActive(_ active: Bool) { control.setActive(active) }
+
+    public func stop() { control.stop() }
+}
