@@ -132,7 +132,8 @@ final class PortalCapture {
         for part in parts {
             switch part.hear(now: now) {
             case nil: continue
-            case .sourceGone where part.source.kind == .window: return .closed
+            // A window that was closed shows as any of these, by the desktop (GNOME: the stream stops).
+            case .some where part.source.kind == .window: return .closed
             case .sourceGone: return .broken("its source was removed")
             case .paused: return .broken("its stream stopped")
             case .failed(let reason): return .broken(reason.isEmpty ? "its stream failed" : reason)

@@ -1,0 +1,61 @@
+import Foundation
+
+/// A Wayland desktop with the real portal and PipeWire, without a visible screen (`Scripts/lib/wayland-desktop`). It ends with
+/// its owner.
+final class PortalDesktop: Sendable {
+    enum Kind: String, Sendable {
+        /// With wlroots' portal, which shares its only monitor without a dialog.
+        case sway
+        /// mutter, with GNOME's portal.
+        case gnome
+
+        /// What is missing to bring it up; nil: nothing.
+        var obstacle: String? {
+            guard let check = try? ChildProcess(PortalDesktop.script, ["check", rawValue]),
+                let ending = try? check.waitForEnd()
+            else { return "\(PortalDesktop.script) doesn't run" }
+            return ending == .exited(0) ? nil : "\(rawValue) with its portal can't run here (\(check.outputText))"
+        }
+    }
+
+    private static let script =
+        (#filePath as NSString).deletingLastPathComponent + "/../../../Scripts/lib/wayland-desktop"
+
+    /// Of a program in its session.
+    let environment: [String: String?]
+    private let directory: ScratchDirectory
+    private let process: ChildProcess
+
+    init(_ kind: Kind, size: String) throws {
+        directory = try ScratchDirectory()
+        process = try ChildProcess(Self.script, [kind.rawValue, directory.file("desktop"), size], input: .pipe)
+        let lines = process.state.wait(timeout: 60) { state -> [String]? in
+            state.output.contains("ready") ? state.output : state.ending == nil ? nil : []
+        }
+        guard let lines, !lines.isEmpty else {
+            throw HarnessError("\(kind.rawValue) doesn't start: \(process.errorText)")
+        }
+        var environment: [String: String?] = [:]
+        for line in lines {
+            let parts = line.split(separator: "=", maxSplits: 1)
+            if parts.count == 2 { environment[String(parts[0])] = String(parts[1]) }
+        }
+        self.environment = environment
+    }
+
+    deinit { process.end() }
+
+    /// Runs a command of the script's, and waits until it has run.
+    func perform(_ command: String) throws {
+        func answers(_ state: ChildProcess.State) -> [String] {
+            state.output.filter { $0 == "done" || $0 == "failed" }
+        }
+        let before = answers(process.state.current).count
+        process.type(command)
+        let answer = process.state.wait(timeout: 60) { answers($0).dropFirst(before).first }
+        guard answer == "done" else { throw HarnessError("“\(command)”: \(answer ?? "no answer")") }
+    }
+
+    /// sway: fills the monitor.
+    func paint(_ colour: String) throws { try perform("run swaymsg output HEADLESS-1 bg '#\(colour)' solid_color") }
+}
