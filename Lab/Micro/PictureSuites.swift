@@ -91,6 +91,44 @@ func planeSuite() -> BenchmarkSuite {
     }
 }
 
+/// Finding what has changed since the last picture, where a source doesn't say; 1080p.
+func comparisonSuite() -> BenchmarkSuite {
+    BenchmarkSuite(name: "compare") { suite in
+        let size = MovingText.size
+        let kept = Kept {
+            let text = MovingText()
+            return [0, 3].map { number in
+                let screen = PixelBuffer(format: .bgrx, size: size)
+                _ = text.draw(number, into: screen)
+                return screen
+            }
+        }
+        var comparison = PictureComparison()
+        suite.benchmark("equal pictures") { state in
+            let picture = try kept.value[0].planes[0]
+            _ = comparison.damage(of: picture, size: size)
+            try state.measureAllocating {
+                guard comparison.damage(of: picture, size: size).isEmpty else {
+                    throw BenchmarkFailure("equal pictures differ")
+                }
+                return 0
+            }
+        }
+        let copy = PixelBuffer(format: .bgrx, size: size)
+        var number = 0
+        suite.benchmark("scrolled text, copied") { state in
+            number += 1
+            let picture = try kept.value[number % 2].planes[0]
+            try state.measureAllocating {
+                guard !comparison.damage(of: picture, size: size, copyingTo: copy.planes[0]).isEmpty else {
+                    throw BenchmarkFailure("different pictures are equal")
+                }
+                return 0
+            }
+        }
+    }
+}
+
 /// The default encoder and decoder, 1080p60 at 10 Mbit/s.
 func codecSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "codec") { suite in

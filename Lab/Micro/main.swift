@@ -4,7 +4,8 @@ import Benchmark
 BenchmarkColumn.registerAllocations()
 Benchmark.main(
     [
-        sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), planeSuite(), codecSuite(),
+        sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), comparisonSuite(), planeSuite(),
+        codecSuite(),
     ],
     customDefaults: defaultSettings + [
         // Until the buffers have reached their sizes.

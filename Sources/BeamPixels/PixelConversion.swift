@@ -65,7 +65,7 @@ public enum PixelConversion {
         precondition(source.format == .bgrx && destination.format == .i444 && source.size == destination.size)
         var coefficients = toYUVCoefficients(.bt709Limited)
         for rect in rects.clipped(to: PixelRect(source.size)).rects {
-            let raw = beam_rect(x0: Int32(rect.x), y0: Int32(rect.y), x1: Int32(rect.maxX), y1: Int32(rect.maxY))
+            let raw = rect.raw
             beam_bgrx_to_i444(
                 source.planes[0].constant, destination.planes[0].raw, destination.planes[1].raw,
                 destination.planes[2].raw, raw, &coefficients, kernel.raw)
@@ -97,7 +97,7 @@ public enum PixelConversion {
         precondition(source.format != .bgrx && PixelRect(source.size).contains(rect))
         guard !rect.isEmpty else { return }
         var coefficients = toRGBCoefficients(colour)
-        let raw = beam_rect(x0: Int32(rect.x), y0: Int32(rect.y), x1: Int32(rect.maxX), y1: Int32(rect.maxY))
+        let raw = rect.raw
         let output = beam_plane(base: destination.assumingMemoryBound(to: UInt8.self), stride: stride)
         let (y, u, v) = (source.planes[0].constant, source.planes[1].constant, source.planes[2].constant)
         if source.format == .i444 {
@@ -138,6 +138,10 @@ public enum PixelConversion {
 
 extension PixelSize {
     var raw: beam_size { beam_size(width: Int32(width), height: Int32(height)) }
+}
+
+extension PixelRect {
+    var raw: beam_rect { beam_rect(x0: Int32(x), y0: Int32(y), x1: Int32(maxX), y1: Int32(maxY)) }
 }
 
 extension Plane {

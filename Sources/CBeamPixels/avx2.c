@@ -381,7 +381,19 @@ static AVX2 void mark_changed(const uint8_t *a, const uint8_t *b, int width, int
     }
 }
 
-const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
+static AVX2 void add_pixels(const uint8_t *row, const uint32_t *keys, int count, uint64_t *sums) {
+    const __m256i colours = _mm256_set1_epi32(0x00ffffff);
+    for (int i = 0; i < count; i++, row += 4 * BEAM_TILE_WIDTH, sums += BEAM_SUMS) {
+        __m256i sum = load(sums);
+        for (int x = 0; x < BEAM_TILE_WIDTH; x += 2 * BEAM_SUMS) {
+            __m256i keyed = _mm256_add_epi32(_mm256_and_si256(load(row + 4 * x), colours), load(keys + x));
+            sum = _mm256_add_epi64(sum, _mm256_mul_epu32(keyed, _mm256_srli_epi64(keyed, 32)));
+        }
+        store(sums, sum);
+    }
+}
+
+const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed, add_pixels,
                                  sum_2x2,      mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
 #else
 typedef int beam_no_avx2;

@@ -212,5 +212,18 @@ static void mark_changed(const uint8_t *a, const uint8_t *b, int width, int coun
     }
 }
 
-const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
+static void add_pixels(const uint8_t *row, const uint32_t *keys, int count, uint64_t *restrict sums) {
+    const uint8_t bytes[4] = {0xff, 0xff, 0xff, 0};
+    uint32_t colours;
+    memcpy(&colours, bytes, sizeof colours);
+    for (int i = 0; i < count; i++, row += 4 * BEAM_TILE_WIDTH, sums += BEAM_SUMS) {
+        uint32_t keyed[BEAM_TILE_WIDTH];
+        // Rows may begin at any address.
+        memcpy(keyed, row, sizeof keyed);
+        for (int x = 0; x < BEAM_TILE_WIDTH; x++) keyed[x] = (keyed[x] & colours) + keys[x];
+        for (int x = 0; x < BEAM_TILE_WIDTH; x += 2) sums[x / 2 % BEAM_SUMS] += (uint64_t)keyed[x] * keyed[x + 1];
+    }
+}
+
+const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed, add_pixels,
                                      sum_2x2,      mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};

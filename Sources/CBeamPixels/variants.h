@@ -82,12 +82,16 @@ typedef void beam_i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uin
 // skipped. `width` is BEAM_TILE_WIDTH or half of it.
 typedef void beam_mark_changed(const uint8_t *a, const uint8_t *b, int width, int count, uint8_t *tiles);
 
+// Adds a row of `count` tiles of BGRX pixels to their fingerprints. `keys`: of this row's BEAM_TILE_WIDTH pixels.
+typedef void beam_add_pixels(const uint8_t *row, const uint32_t *keys, int count, uint64_t *sums);
+
 typedef struct beam_variant {
     beam_rows_to_i420 *rows_to_i420;
     beam_mix_rows *mix_rows;
     beam_mixed_to_bgrx *mixed_to_bgrx;
     beam_i444_row_to_bgrx *i444_row_to_bgrx;
     beam_mark_changed *mark_changed;
+    beam_add_pixels *add_pixels;
     beam_sum_2x2 *sum_2x2;
     beam_mix_sums *mix_sums;
     beam_find_uneven *find_uneven;

@@ -30,7 +30,9 @@ package struct SequenceNumber: Hashable, Sendable {
 
     // Written out, because one that the compiler derives can't be inlined in other modules: each comparison in a list of
     // frames would copy a whole frame.
-    @inlinable package static func == (left: SequenceNumber, right: SequenceNumber) -> Bool { left.value == right.value }
+    @inlinable package static func == (left: SequenceNumber, right: SequenceNumber) -> Bool {
+        left.value == right.value
+    }
 
     /// How many frames this one is ahead of `other`; negative if behind.
     @inlinable package func distance(from other: SequenceNumber) -> Int { Int(Int32(bitPattern: value &- other.value)) }

@@ -74,6 +74,21 @@ enum {
 int beam_changed_tiles(const beam_const_plane a[3], const beam_const_plane b[3], beam_size size, int is_halved, uint8_t *tiles,
                        beam_kernel kernel);
 
+enum {
+    // A fingerprint has this many sums.
+    BEAM_SUMS = 4,
+    // A key for each pixel of a tile.
+    BEAM_KEYS = BEAM_TILE_WIDTH * BEAM_TILE_HEIGHT,
+};
+
+// Finds the tiles of a BGRX picture of `size` that have changed since their fingerprints were taken, and takes new ones;
+// X bytes are ignored. See pixels.c for what fingerprints are. `area`: the tiles to look at, x0 ≤ x < x1 and y0 ≤ y < y1.
+// `keys`: random values in 0x01000000…0xfeffffff, the same for all calls. `fingerprints` and `tiles` have BEAM_SUMS values
+// and a byte for each of the picture's tiles, row by row. A changed tile's byte becomes 1, the others stay. If `copy` isn't
+// NULL, the area's tiles whose byte is 1 are copied to the same place there. Returns how many bytes have become 1.
+int beam_changed_pixels(beam_const_plane picture, beam_size size, beam_rect area, const uint32_t *keys, uint64_t *fingerprints,
+                        const beam_plane *copy, uint8_t *tiles, beam_kernel kernel);
+
 // The sum of absolute differences of two planes of `size` for each block of 16 × 16 samples, row by row. Blocks at the
 // right and bottom edges may be smaller.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
