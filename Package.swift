@@ -98,8 +98,8 @@ let package = Package(
 
         // Adapters: each meets one part of the world, and none imports another.
         library(
-            "BeamCapture", "BeamLibAV", "BeamBus", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CSystemd",
-            "CBeamPortal", "CLateLibraries", "CErrorStream"),
+            "BeamCapture", "BeamLibAV", "BeamBus", "BeamPixels", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CSystemd",
+            "CBeamPortal", "CBeamWayland", "CLateLibraries", "CErrorStream"),
         library(
             "BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264", "CLateLibraries"),
         library(
@@ -142,6 +142,8 @@ let package = Package(
         shim("CErrorStream"),
         // How the C library's heap gives memory back.
         shim("CHeap"),
+        // A client of a Wayland compositor that captures its outputs.
+        shim("CBeamWayland", "CLateLibraries"),
         // What Swift can't see of the system's sockets.
         shim("CBeamSockets"),
         .target(

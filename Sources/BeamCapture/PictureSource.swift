@@ -60,6 +60,14 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
     case waylandDesktop(display: String)
     /// The X server went away during capture.
     case serverGone(display: String)
+    /// No Wayland compositor answers. `name` is the display that was asked for, or the environment's.
+    case noCompositor(name: String?, reason: String)
+    /// The Wayland compositor doesn't have wlr-screencopy.
+    case noScreencopy(display: String)
+    /// The Wayland compositor went away during capture.
+    case compositorGone(display: String)
+    /// One monitor has to be named; empty: none is on.
+    case severalMonitors([String])
     case noSuchMonitor(String, available: [String])
     /// The monitor was unplugged or switched off while it was opened.
     case monitorGone(String)
@@ -106,6 +114,23 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .serverGone(let display):
             "The display \(display) has gone: its X server has ended, or the connection to it was lost. "
                 + "Share again when it is back."
+        case .noCompositor(nil, let reason):
+            "There is no Wayland desktop to share: WAYLAND_DISPLAY isn't set, and for wayland-0 \(reason). Name one with "
+                + "--display (for example --display wayland-1)."
+        case .noCompositor(let name?, let reason):
+            "The Wayland display \(name) can't be opened: \(reason). XDG_RUNTIME_DIR has to be that of the desktop's session, "
+                + "and --display can name another one of it."
+        case .noScreencopy(let display):
+            "The desktop on the Wayland display \(display) doesn't let programs capture its monitors without asking: it has no "
+                + "wlr-screencopy (version 3). Desktops made with wlroots have, as sway and labwc; GNOME and KDE don't."
+        case .compositorGone(let display):
+            "The Wayland display \(display) has gone: its desktop has ended, or the connection to it was lost. "
+                + "Share again when it is back."
+        case .severalMonitors(let available) where available.isEmpty:
+            "There is no monitor that is on. Switch one on, and share again."
+        case .severalMonitors(let available):
+            "There are several monitors, of which --source wlr shares one. Name it with --monitor, by name or by number: "
+                + available.joined(separator: "; ") + "."
         case .noSuchMonitor(let name, let available) where available.isEmpty:
             "There is no monitor \(name): this display lists no monitors. Leave --monitor out to share the whole screen."
         case .noSuchMonitor(let name, let available):
@@ -145,7 +170,8 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .noFileDescriptors:
             "The display can't be captured: this program has too many files open. Raise the limit with ulimit -n."
         case .unreadableFile(let path, let reason):
-            "The file \(path) can't be shared: \(reason). --source takes auto, portal, x11, pattern, or a video file that can be read."
+            "The file \(path) can't be shared: \(reason). --source takes auto, portal, x11, wlr, pattern, or a video file that can be "
+                + "read."
         case .unusablePattern(let reason):
             "The test pattern can't be made: \(reason)."
         case .portal(let trouble):

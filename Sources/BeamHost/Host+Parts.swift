@@ -98,6 +98,7 @@ extension Host {
         switch source {
         case .x11(let options): try X11Source(options)
         case .portal(let source): source
+        case .wlr(let options): try WlrSource(options)
         case .pattern(let options): try PatternSource(options)
         case .file(let path): try FileSource(path: path)
         }
@@ -132,7 +133,7 @@ extension HostNotice {
         let farewell: String? =
             switch error {
             case .windowClosed: "The shared window was closed"
-            case .serverGone: "The shared display has gone"
+            case .serverGone, .compositorGone: "The shared display has gone"
             case .portal(.ended): "The sharing was ended at the desktop"
             case .portal(.lost): "The shared desktop has gone"
             default: nil

@@ -12,6 +12,7 @@ public struct HostOptions: Sendable {
         case x11(X11Options)
         /// Opened already: its person has chosen.
         case portal(PortalSource)
+        case wlr(WlrOptions)
         case pattern(PatternOptions)
         /// Any file that libavformat opens, in a loop.
         case file(path: String)
@@ -19,7 +20,7 @@ public struct HostOptions: Sendable {
         /// A desktop, whose sound is what the machine plays.
         var isScreen: Bool {
             switch self {
-            case .x11, .portal: true
+            case .x11, .portal, .wlr: true
             case .pattern, .file: false
             }
         }

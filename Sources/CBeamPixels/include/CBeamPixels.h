@@ -89,6 +89,11 @@ enum {
 int beam_changed_pixels(beam_const_plane picture, beam_size size, beam_rect area, const uint32_t *keys, uint64_t *fingerprints,
                         const beam_plane *copy, uint8_t *tiles, beam_kernel kernel);
 
+// Copies `rect` of a BGRX picture whose first pixel is `source` to the same place of `output`, where the next pixel to the
+// right is `right` bytes further in `source` and the next one below `down` bytes, so that a picture can be turned. With
+// `swaps`, the first and the third byte of each pixel exchange their places.
+void beam_copy_pixels(const uint8_t *source, ptrdiff_t right, ptrdiff_t down, beam_plane output, beam_rect rect, int swaps);
+
 // The sum of absolute differences of two planes of `size` for each block of 16 × 16 samples, row by row. Blocks at the
 // right and bottom edges may be smaller.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);

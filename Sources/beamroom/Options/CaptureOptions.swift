@@ -11,7 +11,7 @@ import BeamTrust
 struct CaptureOptions: ParsableArguments {
     @Option(
         help:
-            "What to share: auto (the desktop), portal (what a Wayland desktop's dialog offers), x11 (an X11 screen or window), pattern (a test pattern), or a video file, which is played in a loop."
+            "What to share: auto (the desktop), portal (what a Wayland desktop's dialog offers), x11 (an X11 screen or window), wlr (a monitor of sway, labwc or another wlroots desktop, which asks nobody), pattern (a test pattern), or a video file, which is played in a loop."
     )
     var source = "auto"
     @Option(
@@ -21,7 +21,10 @@ struct CaptureOptions: ParsableArguments {
     var choose: PortalOptions.Choice?
     @Flag(help: "Forget what was chosen in a Wayland desktop's dialog before, and let it ask again.")
     var askAgain = false
-    @Option(help: ArgumentHelp("The X display to share. (default: $DISPLAY)", valueName: "display"))
+    @Option(
+        help: ArgumentHelp(
+            "The X display to share, or with --source wlr the Wayland display. (default: $DISPLAY, $WAYLAND_DISPLAY)",
+            valueName: "display"))
     var display: String?
     @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
     var monitor: String?
@@ -30,7 +33,7 @@ struct CaptureOptions: ParsableArguments {
         transform: WindowChoice.reading(OptionText.window))
     var window: WindowChoice?
     @Option(
-        help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"),
+        help: ArgumentHelp("A part of the screen, or with --source wlr of the monitor.", valueName: "WxH+X+Y"),
         transform: PixelRect.reading(OptionText.region))
     var region: PixelRect?
     @Flag(help: "Choose with the pointer: click on a window, or drag a rectangle. Escape cancels.")
@@ -73,7 +76,10 @@ struct CaptureOptions: ParsableArguments {
     var chroma = ChromaFormat.subsampled
 
     func validate() throws {
-        guard [monitor != nil, window != nil, region != nil, select].count(where: { $0 }) <= 1 else {
+        // A part of the monitor can be named there.
+        let isRegionOfMonitor = source == "wlr" && region != nil && monitor != nil
+        guard isRegionOfMonitor || [monitor != nil, window != nil, region != nil, select].count(where: { $0 }) <= 1
+        else {
             throw ValidationError("Use only one of --monitor, --window, --region and --select.")
         }
         try checkSourceOptions()
@@ -96,6 +102,7 @@ struct CaptureOptions: ParsableArguments {
             switch kind {
             case .x11: "the X11 screen"
             case .portal: "the Wayland desktop"
+            case .wlr: "a monitor"
             case .pattern: "the test pattern"
             case .file: "a video file"
             }
@@ -109,16 +116,19 @@ struct CaptureOptions: ParsableArguments {
         let desktop = "Leave --source out to share the screen."
         return [
             (
-                [.x11],
+                [.x11, .wlr],
                 [
-                    "--display": display != nil, "--monitor": monitor != nil, "--window": window != nil,
-                    "--select": select, "--list-monitors": listMonitors, "--list-windows": listWindows,
+                    "--display": display != nil, "--monitor": monitor != nil, "--list-monitors": listMonitors,
                 ],
                 sourceKind == .portal
                     ? "The desktop's own dialog chooses the monitor or the window; --choose says what it offers. Leave --source out "
                         + "to share a window of an X program." : desktop
             ),
-            ([.x11, .portal], ["--region": region != nil, "--no-cursor": noCursor], desktop),
+            (
+                [.x11], ["--window": window != nil, "--select": select, "--list-windows": listWindows],
+                sourceKind == .wlr ? "Share a part of it with --region." : desktop
+            ),
+            ([.x11, .portal, .wlr], ["--region": region != nil, "--no-cursor": noCursor], desktop),
             (
                 [.portal], ["--choose": choose != nil, "--ask-again": askAgain],
                 "Only a Wayland desktop has a dialog that chooses: --source portal asks it."
@@ -127,11 +137,11 @@ struct CaptureOptions: ParsableArguments {
                 [.pattern], ["--size": size != nil, "--content": content != nil],
                 "Share the test pattern with --source pattern."
             ),
-            ([.x11, .portal, .pattern], ["--max-fps": maxFps != nil], "A file is played at its own rate."),
+            ([.x11, .portal, .wlr, .pattern], ["--max-fps": maxFps != nil], "A file is played at its own rate."),
         ]
     }
 
-    private enum SourceKind { case x11, portal, pattern, file }
+    private enum SourceKind { case x11, portal, wlr, pattern, file }
 
     /// What --source means here. Windows and monitors that options name are those of X11, also in a Wayland session: its
     /// portal names none.
@@ -143,13 +153,14 @@ struct CaptureOptions: ParsableArguments {
             return !namesX11 && PortalSource.isInWaylandSession ? .portal : .x11
         case "x11": return .x11
         case "portal": return .portal
+        case "wlr": return .wlr
         case "pattern": return .pattern
         default: return .file
         }
     }
 
     /// The desktop, and not a test pattern or a file.
-    var sharesScreen: Bool { [.x11, .portal].contains(sourceKind) }
+    var sharesScreen: Bool { [.x11, .portal, .wlr].contains(sourceKind) }
 
     /// Nil: the fastest on this machine.
     var encoder: String? { videoEncoder == "auto" ? nil : videoEncoder }
@@ -201,6 +212,11 @@ struct CaptureOptions: ParsableArguments {
             }
             return .x11(
                 X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60))
+        case .wlr:
+            return .wlr(
+                WlrOptions(
+                    display: display, monitor: monitor, region: region, drawsCursor: !noCursor,
+                    maxFrameRate: maxFps ?? 60))
         case .pattern:
             return .pattern(
                 PatternOptions(
@@ -236,7 +252,10 @@ extension CaptureOptions {
     /// A line for each monitor and each window.
     func list() throws(CaptureError) -> [String] {
         var lines: [String] = []
-        if listMonitors {
+        if listMonitors, source == "wlr" {
+            let monitors = try WlrSource.monitors(display: display)
+            lines += monitors.isEmpty ? ["No monitor is on."] : monitors.map { ShownText.line($0) }
+        } else if listMonitors {
             let monitors = try X11Source.monitors(display: display)
             lines += monitors.map { ShownText.line($0.description) + ($0.isPrimary ? ", primary" : "") }
             if monitors.isEmpty {

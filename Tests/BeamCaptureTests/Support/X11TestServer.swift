@@ -16,7 +16,7 @@ final class X11TestServer: @unchecked Sendable {
     /// xdotool moves the pointer through an input device, as a person does.
     static let hasXdotool = hasProgram("xdotool")
 
-    private static func hasProgram(_ name: String) -> Bool {
+    static func hasProgram(_ name: String) -> Bool {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
             .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
     }

@@ -29,6 +29,29 @@ struct Screenshot: Equatable {
         return Screenshot(width: width, height: height, bytes: Array(UnsafeBufferPointer(start: data, count: length)))
     }
 
+    /// Of a binary PPM with 255 as its highest value, as grim writes it.
+    init(ppm: Data) throws {
+        let words = ppm.prefix(64).split(maxSplits: 4, whereSeparator: { $0 == 32 || $0 == 10 }).prefix(4)
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 4, words[0] == "P6", words[3] == "255", let width = Int(words[1]),
+            let height = Int(words[2]),
+            ppm.count > width * height * 3
+        else { throw HarnessError("not a PPM: \(words)") }
+        let colours = [UInt8](ppm.suffix(width * height * 3))
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(width * height * 4)
+        for pixel in stride(from: 0, to: colours.count, by: 3) {
+            bytes += [colours[pixel + 2], colours[pixel + 1], colours[pixel], 0]
+        }
+        self.init(width: width, height: height, bytes: bytes)
+    }
+
+    init(width: Int, height: Int, bytes: [UInt8]) {
+        self.width = width
+        self.height = height
+        self.bytes = bytes
+    }
+
     /// Blue, green and red of one pixel.
     func pixel(_ x: Int, _ y: Int) -> [UInt8] {
         let start = (y * width + x) * 4

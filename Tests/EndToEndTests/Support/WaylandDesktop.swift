@@ -58,5 +58,38 @@ final class WaylandDesktop: Sendable {
         environment = ["DISPLAY": name, "WAYLAND_DISPLAY": "wayland-1", "XDG_SESSION_TYPE": "wayland"]
     }
 
+    /// A command of sway(5).
+    func command(_ words: String) throws { _ = try message([words]) }
+
+    /// What sway knows of the window of the program `id`; nil if there is none.
+    func window(of id: String) throws -> [String: Any]? {
+        func find(_ node: [String: Any]) -> [String: Any]? {
+            if node["app_id"] as? String == id { return node }
+            let children = ["nodes", "floating_nodes"].flatMap { node[$0] as? [[String: Any]] ?? [] }
+            return children.lazy.compactMap(find).first
+        }
+        let tree = try JSONSerialization.jsonObject(with: Data(message(["-t", "get_tree"]).utf8))
+        return (tree as? [String: Any]).flatMap(find)
+    }
+
+    private func message(_ arguments: [String]) throws -> String {
+        let names = try FileManager.default.contentsOfDirectory(atPath: runtime)
+        guard let socket = names.first(where: { $0.hasPrefix("sway-ipc.") }) else {
+            throw HarnessError("sway has no socket for commands")
+        }
+        return try Tool.run("swaymsg", ["-s", "\(runtime)/\(socket)"] + arguments)
+    }
+
+    /// A picture of the output in its own pixels, by grim.
+    func screenshot() throws -> Screenshot {
+        let path = scratch.file("screenshot.ppm")
+        try Tool.run(
+            "env", ["XDG_RUNTIME_DIR=\(runtime)", "WAYLAND_DISPLAY=wayland-1", "grim", "-t", "ppm", path])
+        return try Screenshot(ppm: Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    /// Ends it while its programs still run.
+    func end() { process.end() }
+
     deinit { process.end() }
 }

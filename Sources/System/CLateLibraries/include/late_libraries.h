@@ -21,6 +21,7 @@ const char *beam_load_libsystemd(void);
 const char *beam_load_libpulse(void);
 const char *beam_load_libopus(void);
 const char *beam_load_libpipewire(void);
+const char *beam_load_libwayland(void);
 
 // Opus's requests have variable arguments, which Swift can't pass. They return OPUS_OK or an error code.
 struct OpusEncoder;
@@ -30,3 +31,12 @@ int beam_opus_encoder_get(struct OpusEncoder *encoder, int request, int *value);
 /// Forgets what was encoded before; settings stay.
 int beam_opus_encoder_reset(struct OpusEncoder *encoder);
 int beam_opus_decoder_reset(struct OpusDecoder *decoder);
+
+// Wayland's descriptions of its own interfaces, which are data of the library.
+struct wl_interface;
+const struct wl_interface *beam_wl_buffer_interface(void);
+const struct wl_interface *beam_wl_callback_interface(void);
+const struct wl_interface *beam_wl_output_interface(void);
+const struct wl_interface *beam_wl_registry_interface(void);
+const struct wl_interface *beam_wl_shm_interface(void);
+const struct wl_interface *beam_wl_shm_pool_interface(void);
