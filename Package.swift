@@ -98,7 +98,8 @@ let package = Package(
 
         // Adapters: each meets one part of the world, and none imports another.
         library(
-            "BeamCapture", "BeamLibAV", "BeamBus", "BeamPixels", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CSystemd",
+            "BeamCapture", "BeamLibAV", "BeamBus", "BeamPixels", "BeamMedia", "BeamClock", "CXCB", "CAVCodec",
+            "CSystemd",
             "CBeamPortal", "CBeamWayland", "CLateLibraries", "CErrorStream"),
         library(
             "BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264", "CLateLibraries"),

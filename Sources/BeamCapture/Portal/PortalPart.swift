@@ -1,4 +1,5 @@
 import BeamMedia
+import BeamPixels
 import CBeamPortal
 import Glibc
 
@@ -60,22 +61,15 @@ final class PortalPart {
         return keep(order == .bgrx ? plane : reordered(plane, part.size), part)
     }
 
-    private func keep(_ newer: Plane, _ part: PixelRect) -> Change {
-        var change = Change(isResized: part.size != crop.size || memory == nil)
-        // Bytes of alpha differ where the pixels look the same.
-        if change.isResized || memory == nil { memory = HeapMemory(byteCount: part.size.area * 4) }
+    private func keep(_ picture: Plane, _ part: PixelRect) -> Change {
+        let isResized = part.size != crop.size || memory == nil
+        let memory = memory.flatMap { isResized ? nil : $0 } ?? HeapMemory(byteCount: part.size.area * 4)
+        self.memory = memory
         crop = part
-        guard let memory else { return change }
-        let copy = Plane(base: memory.base, stride: part.width * 4)
-        if change.isResized {
-            for row in 0..<part.height {
-                memcpy(copy.base + row * copy.stride, newer.base + row * newer.stride, part.width * 4)
-            }
-            change.damage = DamageRegion(PixelRect(part.size))
-        } else {
-            change.damage = comparison.damage(of: newer, from: copy, size: part.size, copyingTo: copy)
-        }
-        return change
+        // A picture of another size differs everywhere.
+        let damage = comparison.damage(
+            of: picture, size: part.size, copyingTo: Plane(base: memory.base, stride: part.width * 4))
+        return Change(isResized: isResized, damage: damage)
     }
 
     /// The pixels as BGRX.
