@@ -10,6 +10,7 @@ extension VideoWindow {
             switch SDL_WindowEventID(UInt32(event.window.event)) {
             case SDL_WINDOWEVENT_SIZE_CHANGED:
                 isStale = true
+                placement.sizeChanged()
                 scale = window.scale(x11)
                 layoutChanged()
                 events.append(.resized(window.pixelSize))

@@ -1,3 +1,4 @@
+import BeamClock
 import BeamMedia
 import CSDL2
 
@@ -14,6 +15,10 @@ import CSDL2
     private var fittedPicture = PixelSize(width: 0, height: 0)
     /// The rectangle to use after fullscreen, if the size was changed meanwhile.
     private var next: PixelRect?
+    /// How long a Wayland compositor may give the window the size back that it had before it was fitted.
+    private static let compositorPatience = Duration.seconds(2)
+    /// That size, and until when it counts.
+    private var former: (size: PixelSize, until: MediaTime)?
 
     init(_ window: WindowHandle, _ x11: X11Connection?) {
         self.window = window
@@ -81,10 +86,11 @@ import CSDL2
         guard isFullscreen || (window.size == fitted && !window.has(SDL_WINDOW_MAXIMIZED)) else { return }
         let screen = window.video.usableBounds(window.displayIndex)
         let ratio = window.pixelRatio
+        // Rounded up: with a pixel too little, all of the picture would be blurred.
         func wanted(_ times: Int) -> PixelSize {
             PixelSize(
-                width: Int((Double(picture.width * times) / ratio).rounded()),
-                height: Int((Double(picture.height * times) / ratio).rounded()))
+                width: Int((Double(picture.width * times) / ratio).rounded(.up)),
+                height: Int((Double(picture.height * times) / ratio).rounded(.up)))
         }
         let times = (1...Int(DisplayScale.clamped(scale))).last { times in
             Self.limited(wanted(times), by: screen.size) == wanted(times)
@@ -98,6 +104,7 @@ import CSDL2
             x: min(max(screen.x, old.x + (old.width - size.width) / 2), max(screen.x, screen.maxX - size.width)),
             y: min(max(screen.y, old.y + (old.height - size.height) / 2), max(screen.y, screen.maxY - size.height)),
             width: size.width, height: size.height)
+        if x11 == nil { former = (window.size, .now + Self.compositorPatience) }
         fitted = size
         if windowed != nil {
             windowed = rect
@@ -105,6 +112,16 @@ import CSDL2
             window.place(rect)
             next = isFullscreen ? rect : nil
         }
+    }
+
+    /// Must be called when the window has another size.
+    ///
+    /// A Wayland compositor decides about a new window's size when it has seen its first content, which may be after the
+    /// window was fitted to the first picture. That isn't a person's wish.
+    func sizeChanged() {
+        guard let former, !isFullscreen, window.size == former.size, window.size != fitted else { return }
+        self.former = nil
+        if MediaTime.now <= former.until { SDL_SetWindowSize(window.raw, Int32(fitted.width), Int32(fitted.height)) }
     }
 
     /// Whether `picture` has the fitted picture's aspect ratio, to two pixels, and half to all of its size.

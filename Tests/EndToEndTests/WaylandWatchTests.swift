@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+/// A viewer's window on a Wayland desktop: as sharp as on X11, at whole and fractional scales.
+extension EndToEnd {
+    @Suite(
+        .needsProgram, .needsXServer,
+        .enabled(
+            if: WaylandDesktop.isAvailable && Tool.exists("grim"),
+            "sway, Xwayland or grim isn't installed (packages sway, xwayland, grim)"))
+    struct WaylandWatchTests {
+        /// A viewer of `screen`, on `desktop`, which has no X display for it.
+        private func watch(
+            _ arguments: [String], _ screen: XServer, _ ports: Ports, on desktop: WaylandDesktop
+        ) throws -> (host: ProgramProcess, viewer: ProgramProcess) {
+            let host = try Program.share(["--display", screen.display, "--no-cursor"], ports: ports)
+            try host.waitFor("ready")
+            let viewer = try ProgramProcess(
+                ["watch", "--json", "--no-audio", "--time-limit", "60", ports.target] + arguments,
+                environment: ["WAYLAND_DISPLAY": "wayland-1", "XDG_RUNTIME_DIR": desktop.runtime, "DISPLAY": nil])
+            try viewer.waitFor("first-frame")
+            return (host, viewer)
+        }
+
+        @Test(arguments: ["1", "1.5", "2"]) func eachPixelOfAFullScreenIsOneOfTheDisplay(scale: String) throws {
+            let desktop = try WaylandDesktop()
+            try desktop.command("output HEADLESS-1 scale \(scale)")
+            let screen = try XServer(width: 1280, height: 720)
+            let painter = try Painter(screen.display, framesPerSecond: 0)
+            defer { painter.freeze() }
+            let (host, viewer) = try watch(["--fullscreen"], screen, try Ports(), on: desktop)
+            defer {
+                viewer.end()
+                host.end()
+            }
+            let original = try Screenshot.take(of: screen.display)
+            // Without the lower edge, where the keys are told. Where the compositor enlarges the window it is below 30 dB.
+            var psnr = 0.0
+            let isSharp = try eventually(timeout: 20) {
+                psnr = try desktop.screenshot().psnr(original, x: 0, y: 0, width: 1280, height: 500)
+                return psnr > 35
+            }
+            #expect(isSharp, "\(psnr) dB")
+            report("a full screen at scale \(scale)", "\(psnr) dB")
+            #expect(try desktop.window(of: "beamroom")?["inhibit_idle"] as? Bool == true)
+        }
+
+        @Test(arguments: [("1", 641, 361), ("1.5", 428, 241), ("2", 321, 181)])
+        func aWindowIsAsLargeAsItsPicture(scale: String, width: Int, height: Int) throws {
+            let desktop = try WaylandDesktop()
+            try desktop.command("output HEADLESS-1 scale \(scale)")
+            try desktop.command("for_window [app_id=beamroom] \"floating enable, border none\"")
+            let screen = try XServer(width: 641, height: 361)
+            let painter = try Painter(screen.display, framesPerSecond: 0)
+            defer { painter.freeze() }
+            let (host, viewer) = try watch([], screen, try Ports(), on: desktop)
+            defer {
+                viewer.end()
+                host.end()
+            }
+            var size: [Int?] = []
+            let isFitted = try eventually(timeout: 20) {
+                let rect = try desktop.window(of: "beamroom")?["rect"] as? [String: Any]
+                size = ["width", "height"].map { rect?[$0] as? Int }
+                return size == [width, height]
+            }
+            #expect(isFitted, "\(size)")
+        }
+    }
+}
