@@ -68,6 +68,18 @@ extension EndToEnd {
                 #expect(isRight, "\(size)")
             }
 
+            // A turned monitor is upright. Back in its place it is as large as before.
+            for (turn, size) in [("90", "720 × 1280"), ("normal", "1280 × 720")] {
+                let begin = host.errorText.count
+                try desktop.perform("run swaymsg output HEADLESS-1 transform \(turn)")
+                let isRight = try eventually(timeout: 20) {
+                    try desktop.paint("204060")
+                    try desktop.paint("a03010")
+                    return host.errorText.dropFirst(begin).contains("The picture is now \(size)")
+                }
+                #expect(isRight, "\(turn)")
+            }
+
             try survives(host) {
                 try desktop.perform("kill backend")
             } repair: {

@@ -58,7 +58,12 @@ final class PortalPart {
         defer { stream.giveBack(buffer) }
         guard let pixels = buffer.pixels, let order = state.order else { return Change() }
         let plane = Plane(base: UnsafeMutableRawPointer(mutating: pixels + offset), stride: Int(buffer.stride))
-        return keep(order == .bgrx ? plane : reordered(plane, part.size), part)
+        let transform = PictureTransform(rawValue: buffer.transform) ?? .none
+        if order == .bgrx, transform == .none { return keep(plane, part) }
+        let size = transform.upright(part.size)
+        return keep(
+            upright(plane, part.size, order, transform),
+            PixelRect(x: part.x, y: part.y, width: size.width, height: size.height))
     }
 
     private func keep(_ picture: Plane, _ part: PixelRect) -> Change {
@@ -72,18 +77,23 @@ final class PortalPart {
         return Change(isResized: isResized, damage: damage)
     }
 
-    /// The pixels as BGRX.
-    private func reordered(_ plane: Plane, _ size: PixelSize) -> Plane {
+    /// The pixels as an upright picture in BGRX.
+    private func upright(
+        _ plane: Plane, _ size: PixelSize, _ order: StreamState.Order, _ transform: PictureTransform
+    ) -> Plane {
         let memory =
             scratch.flatMap { $0.byteCount == size.area * 4 ? $0 : nil } ?? HeapMemory(byteCount: size.area * 4)
         scratch = memory
-        let result = Plane(base: memory.base, stride: size.width * 4)
-        for row in 0..<size.height {
-            let from = UnsafeRawPointer(plane.base + row * plane.stride)
-            let to = result.base + row * result.stride
-            for x in 0..<size.width {
-                let pixel = from.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self)
-                to.storeBytes(of: pixel.swappingRedAndBlue, toByteOffset: 4 * x, as: UInt32.self)
+        let path = transform.path(through: size, stride: plane.stride)
+        let upright = transform.upright(size)
+        let result = Plane(base: memory.base, stride: upright.width * 4)
+        for y in 0..<upright.height {
+            let from = UnsafeRawPointer(plane.base + path.start + y * path.row)
+            let to = result.base + y * result.stride
+            for x in 0..<upright.width {
+                let pixel = from.loadUnaligned(fromByteOffset: x * path.pixel, as: UInt32.self)
+                to.storeBytes(
+                    of: order == .bgrx ? pixel : pixel.swappingRedAndBlue, toByteOffset: 4 * x, as: UInt32.self)
             }
         }
         return result

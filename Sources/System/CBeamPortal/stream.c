@@ -59,6 +59,7 @@ static void ask_for_buffers(beam_stream *stream) {
                                    SPA_POD_CHOICE_FLAGS_Int((1 << SPA_DATA_MemPtr) | (1 << SPA_DATA_MemFd))),
         meta(&builder, SPA_META_Header, sizeof(struct spa_meta_header)),
         meta(&builder, SPA_META_VideoCrop, sizeof(struct spa_meta_region)),
+        meta(&builder, SPA_META_VideoTransform, sizeof(struct spa_meta_videotransform)),
         spa_pod_builder_add_object(
             &builder, SPA_TYPE_OBJECT_ParamMeta, SPA_PARAM_Meta, SPA_PARAM_META_type, SPA_POD_Id(SPA_META_Cursor),
             SPA_PARAM_META_size,
@@ -219,6 +220,9 @@ int beam_stream_take(beam_stream *stream, beam_buffer *buffer) {
         buffer->has_crop = 1;
         buffer->crop = rect_of(&crop->region);
     }
+    const struct spa_meta_videotransform *transform =
+        spa_buffer_find_meta_data(source, SPA_META_VideoTransform, sizeof(struct spa_meta_videotransform));
+    if (transform) buffer->transform = transform->transform;
     read_cursor(source, buffer);
     read_pixels(source, buffer);
     return 1;

@@ -76,6 +76,9 @@ typedef struct {
     /// The part of the picture that counts, if `has_crop`.
     int has_crop;
     beam_rect crop;
+    /// How the picture was turned, of enum spa_meta_videotransform_value: wlroots' portal hands out a turned monitor's pixels
+    /// as they are scanned out. 0: not at all.
+    uint32_t transform;
     /// Whether there is metadata about the cursor. 0: nothing is known of it.
     int has_cursor;
     /// 0: the cursor isn't on this picture.
