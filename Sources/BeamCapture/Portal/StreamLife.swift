@@ -13,8 +13,9 @@ struct StreamLife: Equatable {
         case failed(String)
     }
 
-    /// A pause that lasts longer than this is the end. Changes of size take up to 0.1 s on a loaded machine.
-    static let longestPause = Duration.seconds(1)
+    /// A pause that lasts longer than this is the end. Changes of size take up to 0.1 s, and on a machine that is overloaded
+    /// more than a second.
+    static let longestPause = Duration.seconds(2)
 
     private var hasStreamed = false
     private var pausedSince: MediaTime?

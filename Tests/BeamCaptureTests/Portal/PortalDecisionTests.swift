@@ -65,12 +65,12 @@ struct PortalDecisionTests {
         #expect(life.hear(state(.streaming), now: begin + .seconds(61)) == nil)
         // A change of size.
         #expect(life.hear(state(.paused), now: begin + .seconds(70)) == nil)
-        #expect(life.deadline == begin + .seconds(71))
+        #expect(life.deadline == begin + .seconds(72))
         #expect(life.hear(state(.streaming), now: begin + .seconds(70) + .milliseconds(900)) == nil)
         #expect(life.deadline == nil)
         // The end.
         #expect(life.hear(state(.paused), now: begin + .seconds(80)) == nil)
-        #expect(life.hear(state(.paused), now: begin + .seconds(81)) == .paused)
+        #expect(life.hear(state(.paused), now: begin + .seconds(82)) == .paused)
         var gone = state(.streaming)
         gone.isSourceGone = true
         #expect(life.hear(gone, now: begin) == .sourceGone)

@@ -125,7 +125,7 @@ final class ProgramProcess: Sendable {
         let machine = try machine ?? Machine()
         self.machine = machine
         var variables: [String: String?] = [
-            "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state,
+            "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_SESSION_TYPE": nil, "XDG_STATE_HOME": machine.state,
             // Never the developer's sound.
             "PULSE_SERVER": "unix:" + machine.file("no-sound-server"),
         ]
