@@ -105,7 +105,7 @@ let package = Package(
             "BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264", "CLateLibraries"),
         library(
             "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec",
-            "CLateLibraries", "CErrorStream"),
+            "CBeamWayland", "CLateLibraries", "CErrorStream"),
         library("BeamDiscovery", "CAvahi"),
         library("BeamDesktop", "BeamBus", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
         library("BeamSound", "BeamMedia", "BeamClock", "CBeamSound", "CPulse", "COpus", "CSDL2", "CLateLibraries"),

@@ -24,21 +24,24 @@ extension EndToEnd {
 
         @Test(arguments: ["1", "1.5", "2"]) func eachPixelOfAFullScreenIsOneOfTheDisplay(scale: String) throws {
             let desktop = try WaylandDesktop()
-            try desktop.command("output HEADLESS-1 scale \(scale)")
-            let screen = try XServer(width: 1280, height: 720)
-            let painter = try Painter(screen.display, framesPerSecond: 0)
-            defer { painter.freeze() }
+            // A whole number of the desktop's units at each scale.
+            try desktop.command("output HEADLESS-1 resolution 1440x810 scale \(scale)")
+            let screen = try XServer(width: 1440, height: 810)
+            let painter = try Painter(screen.display, framesPerSecond: 30)
             let (host, viewer) = try watch(["--fullscreen"], screen, try Ports(), on: desktop)
             defer {
                 viewer.end()
                 host.end()
             }
+            // What moved is drawn in parts, into several images in turn. None may be left of before.
+            pause(seconds: 1)
+            painter.freeze()
             let original = try Screenshot.take(of: screen.display)
             // Without the lower edge, where the keys are told. Where the compositor enlarges the window it is below 30 dB.
             var psnr = 0.0
             let isSharp = try eventually(timeout: 20) {
-                psnr = try desktop.screenshot().psnr(original, x: 0, y: 0, width: 1280, height: 500)
-                return psnr > 35
+                psnr = try desktop.screenshot().psnr(original, x: 0, y: 0, width: 1440, height: 700)
+                return psnr > 36
             }
             #expect(isSharp, "\(psnr) dB")
             report("a full screen at scale \(scale)", "\(psnr) dB")

@@ -7,20 +7,28 @@
 #define LIBWAYLAND(F) \
     F(void, wl_display_cancel_read, (struct wl_display *display), (display)) \
     F(struct wl_display *, wl_display_connect, (const char *name), (name)) \
+    F(struct wl_event_queue *, wl_display_create_queue, (struct wl_display *display), (display)) \
     F(void, wl_display_disconnect, (struct wl_display *display), (display)) \
     F(int, wl_display_dispatch_pending, (struct wl_display *display), (display)) \
+    F(int, wl_display_dispatch_queue, (struct wl_display *display, struct wl_event_queue *queue), (display, queue)) \
+    F(int, wl_display_dispatch_queue_pending, (struct wl_display *display, struct wl_event_queue *queue), (display, queue)) \
     F(int, wl_display_flush, (struct wl_display *display), (display)) \
     F(int, wl_display_get_error, (struct wl_display *display), (display)) \
     F(int, wl_display_get_fd, (struct wl_display *display), (display)) \
     F(int, wl_display_prepare_read, (struct wl_display *display), (display)) \
     F(int, wl_display_read_events, (struct wl_display *display), (display)) \
+    F(int, wl_display_roundtrip_queue, (struct wl_display *display, struct wl_event_queue *queue), (display, queue)) \
+    F(void, wl_event_queue_destroy, (struct wl_event_queue *queue), (queue)) \
     F(int, wl_proxy_add_listener, (struct wl_proxy *proxy, void (**implementation)(void), void *data), \
       (proxy, implementation, data)) \
+    F(void *, wl_proxy_create_wrapper, (void *proxy), (proxy)) \
     F(void, wl_proxy_destroy, (struct wl_proxy *proxy), (proxy)) \
     F(uint32_t, wl_proxy_get_version, (struct wl_proxy *proxy), (proxy)) \
     F(struct wl_proxy *, wl_proxy_marshal_array_flags, (struct wl_proxy *proxy, uint32_t opcode, const struct \
       wl_interface *interface, uint32_t version, uint32_t flags, union wl_argument *args), (proxy, opcode, interface, \
-      version, flags, args))
+      version, flags, args)) \
+    F(void, wl_proxy_set_queue, (struct wl_proxy *proxy, struct wl_event_queue *queue), (proxy, queue)) \
+    F(void, wl_proxy_wrapper_destroy, (void *proxy_wrapper), (proxy_wrapper))
 // Not functions: the library's descriptions of Wayland's own interfaces.
 #define INTERFACES(F) \
     F(const struct wl_interface, wl_buffer_interface, , ) \

@@ -1,7 +1,7 @@
 import BeamMedia
 import BeamPixels
 
-/// Draws with the CPU into memory that the X server displays.
+/// Draws with the CPU into memory that the X server or the Wayland compositor displays.
 ///
 /// Where only parts have changed, only those are converted and shown.
 @MainActor final class SoftwareRenderer: Renderer {
@@ -15,7 +15,13 @@ import BeamPixels
     private var drawnLayers: [Layer] = []
 
     init(_ window: WindowHandle) throws(DisplayError) {
-        surface = X11Surface(window) ?? SDLSurface(window)
+        if let shared = X11Surface(window) {
+            surface = shared
+        } else if let shared = WaylandSurface(window) {
+            surface = shared
+        } else {
+            surface = SDLSurface(window)
+        }
         // Check now, while another renderer can still be tried.
         guard surface.canvas() != nil else { throw .noWindow(reason: SDLVideo.error) }
     }

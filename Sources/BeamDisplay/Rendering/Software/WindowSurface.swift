@@ -13,7 +13,7 @@ import CSDL2
     func finish()
 }
 
-/// SDL's window surface, for displays other than X servers with bgrx pixels.
+/// SDL's window surface, for displays other than X servers with bgrx pixels and Wayland compositors.
 @MainActor final class SDLSurface: WindowSurface {
     private let window: WindowHandle
     /// The surface of the last `canvas` call.

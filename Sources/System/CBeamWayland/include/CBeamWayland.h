@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "beam_wayland_window.h"
+
 // A client of a Wayland compositor that captures its outputs through wlr-screencopy, version 3. libwayland-client is loaded
 // with the first call (see CLateLibraries; beam_load_libwayland tells why it can't be).
 //
