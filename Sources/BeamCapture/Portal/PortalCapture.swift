@@ -12,7 +12,7 @@ final class PortalCapture {
     }
 
     /// How long a stream's format may take to be agreed upon: usually some milliseconds.
-    private static let formatTimeout = Duration.seconds(5)
+    private static let formatTimeout = Duration.seconds(10)
     /// How long a first picture is waited for, whose size may be another. Some portals send none before something changes.
     private static let pictureTimeout = Duration.milliseconds(500)
     /// X11's limit, and as much memory as one buffer may take.
@@ -83,7 +83,8 @@ final class PortalCapture {
             if parts.allSatisfy({ $0.hasPicture }) { return }
             if parts.allSatisfy({ $0.state.order != nil }), age >= Self.pictureTimeout { return }
             guard age < Self.formatTimeout else {
-                throw .noPictures(reason: "their format couldn't be agreed upon for 5 s; is wireplumber running?")
+                throw .noPictures(
+                    reason: "their format couldn't be agreed upon for 10 s; look whether wireplumber runs")
             }
             guard isWanted() else { throw .abandoned }
             var entry = remote.pollEntry

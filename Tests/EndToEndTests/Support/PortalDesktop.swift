@@ -43,7 +43,12 @@ final class PortalDesktop: Sendable {
         self.environment = environment
     }
 
-    deinit { process.end() }
+    deinit {
+        // At the end of its input it ends all parts.
+        process.hangUp()
+        _ = try? process.waitForEnd()
+        process.end()
+    }
 
     /// Runs a command of the script's, and waits until it has run.
     func perform(_ command: String) throws {
