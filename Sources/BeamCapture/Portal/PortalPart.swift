@@ -87,15 +87,9 @@ final class PortalPart {
         let path = transform.path(through: size, stride: plane.stride)
         let upright = transform.upright(size)
         let result = Plane(base: memory.base, stride: upright.width * 4)
-        for y in 0..<upright.height {
-            let from = UnsafeRawPointer(plane.base + path.start + y * path.row)
-            let to = result.base + y * result.stride
-            for x in 0..<upright.width {
-                let pixel = from.loadUnaligned(fromByteOffset: x * path.pixel, as: UInt32.self)
-                to.storeBytes(
-                    of: order == .bgrx ? pixel : pixel.swappingRedAndBlue, toByteOffset: 4 * x, as: UInt32.self)
-            }
-        }
+        PixelCopy.copy(
+            PixelRect(upright), from: UnsafeRawPointer(plane.base + path.start), right: path.pixel, down: path.row,
+            swapsRedAndBlue: order == .rgbx, to: result)
         return result
     }
 
