@@ -122,7 +122,8 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
                 + "and --display can name another one of it."
         case .noScreencopy(let display):
             "The desktop on the Wayland display \(display) doesn't let programs capture its monitors without asking: it has no "
-                + "wlr-screencopy (version 3). Desktops made with wlroots have, as sway and labwc; GNOME and KDE don't."
+                + "wlr-screencopy (version 3). Desktops made with wlroots have, as sway and labwc; GNOME and KDE don't. Leave out "
+                + "--source wlr, and the desktop asks what to share."
         case .compositorGone(let display):
             "The Wayland display \(display) has gone: its desktop has ended, or the connection to it was lost. "
                 + "Share again when it is back."
