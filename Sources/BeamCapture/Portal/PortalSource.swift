@@ -1,6 +1,5 @@
 import BeamClock
 import BeamMedia
-import CXCB
 import Glibc
 
 /// Captures what the person has chosen in a Wayland desktop's own dialog, as soon as something changes and at most at the
@@ -39,8 +38,7 @@ public final class PortalSource: PictureSource, @unchecked Sendable {
     }
 
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
-        // The kernel's default timer slack delays wakeups by up to 50 µs.
-        beam_set_timer_slack(1)
+        CaptureControl.enterThread()
         try loop.run(deliver: deliver)
     }
 

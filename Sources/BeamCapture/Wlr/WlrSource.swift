@@ -1,5 +1,4 @@
 import BeamMedia
-import CXCB
 
 /// Captures a monitor of a Wayland compositor through wlr-screencopy (sway, labwc and others that are made with wlroots), as
 /// soon as something changes and at most at the given frame rate. Nobody is asked.
@@ -32,8 +31,7 @@ public final class WlrSource: PictureSource, @unchecked Sendable {
     }
 
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
-        // The kernel's default timer slack delays wakeups by up to 50 µs.
-        beam_set_timer_slack(1)
+        CaptureControl.enterThread()
         try loop.run(deliver: deliver)
     }
 

@@ -1,5 +1,4 @@
 import BeamMedia
-import CXCB
 
 /// Captures an X11 display or a part of it through memory shared with the X server, as soon as something changes and at
 /// most at the given frame rate.
@@ -24,8 +23,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
     }
 
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
-        // The kernel's default timer slack delays wakeups by up to 50 µs.
-        beam_set_timer_slack(1)
+        CaptureControl.enterThread()
         try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver) }
     }
 

@@ -21,6 +21,12 @@ final class CaptureControl: Sendable {
 
     deinit { close(descriptor) }
 
+    /// Called by the capture thread before all else.
+    static func enterThread() {
+        // The kernel's default timer slack delays wakeups by up to 50 µs.
+        beam_set_timer_slack(1)
+    }
+
     var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) }
     /// The number of the present activation; nil: inactive. A pause that was too short for the capture thread to see shows
     /// in a new number.
