@@ -58,11 +58,11 @@ final class PortalPart {
         defer { stream.giveBack(buffer) }
         guard let pixels = buffer.pixels, let order = state.order else { return Change() }
         let plane = Plane(base: UnsafeMutableRawPointer(mutating: pixels + offset), stride: Int(buffer.stride))
-        let transform = PictureTransform(rawValue: buffer.transform) ?? .none
-        if order == .bgrx, transform == .none { return keep(plane, part) }
-        let size = transform.upright(part.size)
+        let turn = OutputTurn(transform: Int32(truncatingIfNeeded: buffer.transform))
+        if order == .bgrx, turn == .none { return keep(plane, part) }
+        let size = turn.upright(part.size)
         return keep(
-            upright(plane, part.size, order, transform),
+            upright(plane, part.size, order, turn),
             PixelRect(x: part.x, y: part.y, width: size.width, height: size.height))
     }
 
@@ -79,17 +79,17 @@ final class PortalPart {
 
     /// The pixels as an upright picture in BGRX.
     private func upright(
-        _ plane: Plane, _ size: PixelSize, _ order: StreamState.Order, _ transform: PictureTransform
+        _ plane: Plane, _ size: PixelSize, _ order: StreamState.Order, _ turn: OutputTurn
     ) -> Plane {
         let memory =
             scratch.flatMap { $0.byteCount == size.area * 4 ? $0 : nil } ?? HeapMemory(byteCount: size.area * 4)
         scratch = memory
-        let path = transform.path(through: size, stride: plane.stride)
-        let upright = transform.upright(size)
+        let walk = turn.walk(plane, size)
+        let upright = turn.upright(size)
         let result = Plane(base: memory.base, stride: upright.width * 4)
         PixelCopy.copy(
-            PixelRect(upright), from: UnsafeRawPointer(plane.base + path.start), right: path.pixel, down: path.row,
-            swapsRedAndBlue: order == .rgbx, to: result)
+            PixelRect(upright), from: walk.first, right: walk.right, down: walk.down, swapsRedAndBlue: order == .rgbx,
+            to: result)
         return result
     }
 

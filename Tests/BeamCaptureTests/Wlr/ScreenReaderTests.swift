@@ -25,6 +25,26 @@ import Testing
         #expect(turn.raw(turn.upright(rect, of: Self.raw), of: Self.raw) == rect)
     }
 
+    /// A picture of 3 × 2 with a stride of 16 bytes, as it is stored; the numbers are those of the upright picture's pixels,
+    /// row by row.
+    @Test(
+        arguments: [
+            (0, [0, 1, 2, 3, 4, 5]), (1, [1, 3, 5, 0, 2, 4]), (2, [5, 4, 3, 2, 1, 0]), (3, [4, 2, 0, 5, 3, 1]),
+            (4, [2, 1, 0, 5, 4, 3]), (5, [0, 2, 4, 1, 3, 5]), (6, [3, 4, 5, 0, 1, 2]), (7, [5, 3, 1, 4, 2, 0]),
+        ] as [(Int32, [Int])])
+    func turnedPicturesAreReadUpright(transform: Int32, stored: [Int]) {
+        let (turn, size) = (OutputTurn(transform: transform), PixelSize(width: 3, height: 2))
+        let memory = HeapMemory(byteCount: 32)
+        let walk = turn.walk(Plane(base: memory.base, stride: 16), size)
+        let width = turn.upright(size).width
+        let read = (0..<6).map { number in
+            let offset =
+                walk.first - UnsafeRawPointer(memory.base) + number % width * walk.right + number / width * walk.down
+            return stored[offset / 16 * 3 + offset % 16 / 4]
+        }
+        #expect(read == Array(0..<6))
+    }
+
     @Test func valuesThatTheProtocolDoesNotKnowCountAsUpright() {
         for transform in [-1, 8, Int32.max, Int32.min] { #expect(OutputTurn(transform: transform) == .none) }
         #expect(

@@ -1,6 +1,7 @@
 import BeamMedia
 
-/// How an output is mounted: wl_output.transform. A frame of it comes as the display gets it, and is turned upright here.
+/// How an output is mounted: wl_output.transform, which PipeWire's streams tell, too. A frame of it comes as the display gets
+/// it, and is turned upright here.
 ///
 /// *Raw* is the frame, *upright* what a person sees.
 struct OutputTurn: Equatable, Sendable {
