@@ -52,6 +52,8 @@ import Glibc
     var hasClickedTile = false
     /// Something other than picture and layers has changed since the last drawing.
     var isStale = true
+    /// When a drawing that couldn't be presented is tried again.
+    private var redrawDeadline = MediaTime.distantFuture
     /// Layers have changed since the last drawing.
     var areLayersStale = false
     var drawnSize = PixelSize(width: 0, height: 0)
@@ -173,6 +175,7 @@ import Glibc
 
     /// Redraws now if anything except the picture has changed. `waitForEvents` does so too.
     public func redrawIfNeeded() {
+        if redrawDeadline <= .now { isStale = true }
         if isStale { draw(.everything) } else if areLayersStale { draw(.pictures([])) }
     }
 
@@ -189,15 +192,18 @@ import Glibc
         // This change is included in the next drawing.
         guard canDraw else { return isStale = true }
         let scene = makeScene()
-        let change = scene.canvas == drawnSize ? change : .everything
+        let change = scene.canvas == drawnSize && redrawDeadline == .distantFuture ? change : .everything
         if case .pictures(let changes) = change, changes.allSatisfy(\.damage.isEmpty), !areLayersStale { return }
-        renderer.draw(scene, change: change)
+        let isPresented = renderer.draw(scene, change: change)
+        redrawDeadline = isPresented ? .distantFuture : .now + Self.redrawPause
         drawnSize = scene.canvas
         isStale = false
         areLayersStale = false
         placeTextInput()
         if hasPicture { loadFonts() }
     }
+
+    private static let redrawPause = Duration.milliseconds(100)
 
     /// Whether a picture is shown.
     var hasPicture: Bool { grid.isShown ? grid.hasPicture : picture != nil }
@@ -303,7 +309,7 @@ import Glibc
             if isStale || areLayersStale, canDraw { continue }
             let deadlines = [pointer.deadline, panels.badge?.deadline, panels.notice?.deadline, panels.hint?.deadline]
                 .compactMap(\.self)
-            sleep(until: deadlines.reduce(min(end, fontDeadline), min))
+            sleep(until: deadlines.reduce(min(end, fontDeadline, redrawDeadline), min))
         }
     }
 

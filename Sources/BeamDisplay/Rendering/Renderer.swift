@@ -5,8 +5,8 @@ import BeamMedia
     /// Person-facing: `software`, or `OpenGL (NVIDIA GeForce …)`.
     var name: String { get }
 
-    /// Draws `scene` and presents it.
-    func draw(_ scene: Scene, change: SceneChange)
+    /// Draws `scene` and presents it. False: it couldn't be presented now; everything has to be drawn again later.
+    func draw(_ scene: Scene, change: SceneChange) -> Bool
 
     /// The window's pixels as drawn from `scene`, as bgrx.
     func readBack(_ scene: Scene) -> PixelBuffer?

@@ -1,6 +1,7 @@
 #include "include/beam_wayland_window.h"
 
 #include <late_libraries.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ enum {
     IMAGES = 3,
     // With more rectangles than this, all of an image is brought up to date.
     MOST_STALE = 32,
+    // In milliseconds.
+    LONGEST_WAIT = 100,
     XRGB8888 = 1,
 };
 
@@ -155,6 +158,20 @@ static void damage(beam_wayland_window *window, beam_wayland_rect rect) {
     beam_request(window->surface, SURFACE_DAMAGE_BUFFER, NULL, arguments);
 }
 
+// Waits for an image to be released, but not for long: a compositor that has stopped mustn't stop the window's thread.
+static bool await_events(beam_wayland_window *window) {
+    if (wl_display_prepare_read_queue(window->display, window->queue) == 0) {
+        wl_display_flush(window->display);
+        struct pollfd state = {.fd = wl_display_get_fd(window->display), .events = POLLIN};
+        if (poll(&state, 1, LONGEST_WAIT) <= 0) {
+            wl_display_cancel_read(window->display);
+            return false;
+        }
+        if (wl_display_read_events(window->display) < 0) return false;
+    }
+    return wl_display_dispatch_queue_pending(window->display, window->queue) >= 0;
+}
+
 bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels, ptrdiff_t stride, int32_t width,
                               int32_t height, const beam_wayland_rect *rects, size_t count) {
     if (count == 0) return true;
@@ -168,7 +185,7 @@ bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels
     }
     struct image *image = find_free(window);
     while (!image && window->images[IMAGES - 1].exists) {
-        if (wl_display_dispatch_queue(window->display, window->queue) < 0) return false;
+        if (!await_events(window)) return false;
         image = find_free(window);
     }
     if (!image) return false;

@@ -16,6 +16,7 @@
     F(int, wl_display_get_error, (struct wl_display *display), (display)) \
     F(int, wl_display_get_fd, (struct wl_display *display), (display)) \
     F(int, wl_display_prepare_read, (struct wl_display *display), (display)) \
+    F(int, wl_display_prepare_read_queue, (struct wl_display *display, struct wl_event_queue *queue), (display, queue)) \
     F(int, wl_display_read_events, (struct wl_display *display), (display)) \
     F(int, wl_display_roundtrip_queue, (struct wl_display *display, struct wl_event_queue *queue), (display, queue)) \
     F(void, wl_event_queue_destroy, (struct wl_event_queue *queue), (queue)) \

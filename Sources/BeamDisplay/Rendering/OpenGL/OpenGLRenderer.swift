@@ -51,13 +51,14 @@ import Shaders
         gl.deleteFramebuffers(1, &name)
     }
 
-    func draw(_ scene: Scene, change: SceneChange) {
+    func draw(_ scene: Scene, change: SceneChange) -> Bool {
         for shown in scene.pictures { upload(shown, change) }
         if textures.count > scene.pictures.count {
             textures = textures.filter { source, _ in scene.pictures.contains { $0.source == source } }
         }
         paint(scene)
         context.swap()
+        return true
     }
 
     func readBack(_ scene: Scene) -> PixelBuffer? {

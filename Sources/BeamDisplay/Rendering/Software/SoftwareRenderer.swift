@@ -26,15 +26,15 @@ import BeamPixels
         guard surface.canvas() != nil else { throw .noWindow(reason: SDLVideo.error) }
     }
 
-    func draw(_ scene: Scene, change: SceneChange) {
-        guard let (canvas, isNew) = surface.canvas() else { return }
+    func draw(_ scene: Scene, change: SceneChange) -> Bool {
+        guard let (canvas, isNew) = surface.canvas() else { return true }
         if case .pictures(let changes) = change, !isNew {
             redraw(changes, scene, on: canvas)
         } else {
             drawEverything(scene, on: canvas)
             surface.put(PixelRect(canvas.size))
         }
-        surface.finish()
+        return surface.finish()
     }
 
     func readBack(_ scene: Scene) -> PixelBuffer? {

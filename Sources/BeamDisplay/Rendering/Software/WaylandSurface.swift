@@ -46,13 +46,13 @@ import CSDL2
                 x: Int32(rect.x), y: Int32(rect.y), width: Int32(rect.width), height: Int32(rect.height)))
     }
 
-    func finish() {
-        guard let pixels, !waiting.isEmpty else { return }
+    func finish() -> Bool {
+        guard let pixels, !waiting.isEmpty else { return true }
+        defer { waiting.removeAll(keepingCapacity: true) }
         let plane = pixels.planes[0]
-        // A connection that is lost shows in SDL's events.
-        _ = beam_wayland_window_show(
+        // A connection that is lost shows in SDL's events, too.
+        return beam_wayland_window_show(
             raw, plane.base.assumingMemoryBound(to: UInt8.self), plane.stride, Int32(pixels.size.width),
             Int32(pixels.size.height), waiting, waiting.count)
-        waiting.removeAll(keepingCapacity: true)
     }
 }

@@ -9,8 +9,9 @@ import CSDL2
     /// Starts to show `rect` on the screen. The memory must not be drawn into until `finish`.
     func put(_ rect: PixelRect)
 
-    /// Waits until everything that was put has been copied from the memory. Doesn't wait for the vertical blank.
-    func finish()
+    /// Waits until everything that was put has been copied from the memory. Doesn't wait for the vertical blank. False: it
+    /// isn't shown, because the display takes nothing at present.
+    func finish() -> Bool
 }
 
 /// SDL's window surface, for displays other than X servers with bgrx pixels and Wayland compositors.
@@ -48,8 +49,8 @@ import CSDL2
         waiting.append(SDL_Rect(x: Int32(rect.x), y: Int32(rect.y), w: Int32(rect.width), h: Int32(rect.height)))
     }
 
-    func finish() {
-        guard !waiting.isEmpty else { return }
+    func finish() -> Bool {
+        guard !waiting.isEmpty else { return true }
         if let staging, let surface = known {
             for rect in waiting {
                 var (from, to) = (rect, rect)
@@ -58,6 +59,7 @@ import CSDL2
         }
         SDL_UpdateWindowSurfaceRects(window.raw, waiting, Int32(waiting.count))
         waiting.removeAll(keepingCapacity: true)
+        return true
     }
 
     private func prepare(_ surface: UnsafeMutablePointer<SDL_Surface>) {

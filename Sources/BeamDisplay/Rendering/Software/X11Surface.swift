@@ -64,11 +64,12 @@ import Synchronization
         isUnderWay = true
     }
 
-    func finish() {
-        guard isUnderWay else { return }
+    func finish() -> Bool {
+        guard isUnderWay else { return true }
         isUnderWay = false
         // The server processes requests in order, so its answer means that the copies are done.
         XSync(display, 0)
+        return true
     }
 }
 

@@ -14,14 +14,15 @@ typedef struct beam_wayland_rect {
     int32_t x, y, width, height;
 } beam_wayland_rect;
 
-// `display` and `surface` are the library's wl_display and wl_surface (version 4 or newer), and have to live longer. NULL if
-// the compositor has no shared memory, or there is no memory.
+// `display` and `surface` are the library's wl_display and wl_surface, and have to live longer. NULL if the surface is older
+// than version 4, the compositor shares no memory, libwayland-client can't be loaded, or there is no memory.
 beam_wayland_window *beam_wayland_window_create(void *display, void *surface);
 void beam_wayland_window_destroy(beam_wayland_window *window);
 
 // Shows `width` × `height` BGRX pixels, of which only `rects` differ from those of the call before; if the size does, all
-// are shown. With a `count` of 0, nothing is. Waits for the compositor if it still reads all earlier pictures. False
-// if the connection is lost, or there is no memory.
+// are shown. With a `count` of 0, nothing is. Waits at most 0.1 s between two events of the compositor if it still reads all
+// earlier pictures. False if it goes on reading them, the connection is lost, or there is no memory: then all of the
+// window has to be shown again.
 bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels, ptrdiff_t stride, int32_t width,
                               int32_t height, const beam_wayland_rect *rects, size_t count);
 
