@@ -4,10 +4,10 @@
 // hash NH of UMAC (Black, Halevi, Krawczyk, Krovetz and Rogaway 1999; RFC 4418, 5.2.2): each pixel's colour plus the key of
 // its place, products of neighbours, and their sums mod 2^64, here four of them, each of every fourth pair of pixels.
 //
-// A change of one pixel, or of one in each pair of a sum, can't cancel out in a sum by itself: colours have 24 bits and keys
-// are at least 2^24 below 2^32, so that no factor wraps around or is 0. Changes in several pairs of a sum cancel each other
-// for at most one value of each key, with a probability of about 2^-32 for keys that nobody knows; a tile is missed only
-// if they do so in every sum that they touch.
+// A change of one pixel always changes its sum: colours have 24 bits and keys are at least 2^24 below 2^32, so that no
+// factor wraps around or is 0. Several changes in a sum cancel each other for at most one value of a key, whatever the
+// others are: with a probability of about 2^-32, as nobody knows the keys. A tile is missed only if that happens in every
+// sum that the changes touch.
 #include "variants.h"
 
 #include <string.h>

@@ -117,8 +117,10 @@ final class WaylandConnection {
     func cancel() { beam_wayland_cancel(raw) }
 
     func makeBuffer(_ offer: FrameOffer) throws(CaptureError) -> ScreenBuffer {
-        guard let format = ScreenBuffer.Format(rawValue: offer.format), offer.size.width > 0, offer.size.height > 0
-        else {
+        guard offer.size.width > 0, offer.size.height > 0 else {
+            throw .unsupportedDisplay(name: name, reason: "it offers pictures without pixels (\(offer.size))")
+        }
+        guard let format = ScreenBuffer.Format(rawValue: offer.format) else {
             throw .unsupportedDisplay(
                 name: name, reason: "its pixels have a format that isn't known here (\(offer.format))")
         }

@@ -13,7 +13,7 @@ final class WlrLoop {
     private enum Phase {
         case idle
         /// A frame was asked for.
-        case asked
+        case asked(since: MediaTime)
         /// The compositor is to write it, with its next refresh or when something has changed.
         case copying(since: MediaTime, waitsForDamage: Bool)
     }
@@ -75,19 +75,21 @@ final class WlrLoop {
         guard activation != nil else { return try wait(until: nil) }
         let now = MediaTime.now
         if outputs[name] == nil { isAbsent(.monitorOff, since: now) }
-        // With its next refresh, which doesn't come.
-        if case .copying(let since, false) = phase, now - since >= Self.absenceLimit {
-            isAbsent(.monitorOff, since: since)
+        // An answer, or the next refresh, that doesn't come.
+        switch phase {
+        case .asked(let since), .copying(let since, false):
+            if now - since >= Self.absenceLimit { isAbsent(.monitorOff, since: since) }
+        case .idle, .copying: break
         }
         tellVisibility(now: now)
         let isLasting = isLastingAbsence(now: now)
         if isLasting, wantsWhole, let lastFrame { handOn(lastFrame, at: now, nil, deliver) }
         switch phase {
-        case .asked: try wait(until: nil)
         case .copying(let since, true):
             if now - since < probeInterval { return try wait(until: since + probeInterval) }
             restart()
-        case .copying(let since, false): try wait(until: isLasting ? nil : since + Self.absenceLimit)
+        case .asked(let since), .copying(let since, false):
+            try wait(until: isLasting ? nil : since + Self.absenceLimit)
         case .idle:
             guard let output = outputs[name] else { return try wait(until: isLasting ? nil : absenceDeadline) }
             let due = max(schedule.due, absence?.retry ?? .zero)
@@ -97,7 +99,7 @@ final class WlrLoop {
                 control.awaitBuffer()
                 if reader?.frames.hasFree == false { try wait(until: nil, forCompositor: false) }
             } else if connection.capture(output, drawsCursor: drawsCursor) {
-                phase = .asked
+                phase = .asked(since: now)
             } else {
                 // Said with the next events.
                 outputs.remove(output.id)

@@ -211,6 +211,8 @@ struct WlrTests {
         other.source.setActive(true)
         other.settle()
         #expect(other.stop() == nil)
+        // A still desktop that doesn't answer any more looks to viewers like one that has nothing new.
+        #expect(recording.wait(forVisibility: [.monitorOff]))
         kill(scene.desktop.pid, SIGCONT)
         let idle = X11Recording(try WlrSource(scene.options()), isActive: false)
         defer { idle.stop() }
