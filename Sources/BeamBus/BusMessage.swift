@@ -2,12 +2,15 @@ import CSystemd
 
 /// A received signal.
 package struct BusSignal {
+    /// See `BusMessage.sender`.
+    package var sender: String
     package var path: String
     package var interface: String
     package var member: String
     package var arguments: [BusValue]
 
     package init(_ message: BusMessage, arguments: [BusValue]) {
+        sender = message.sender
         path = message.path
         interface = message.interface
         member = message.member

@@ -6,7 +6,7 @@ extension TrustStore {
     static let consentsName = "consents.json"
     /// In bytes. An entry takes about 70.
     static let maxConsentBytes = 16 << 10
-    /// More names than anybody has displays; beyond, those that don't fit are forgotten.
+    /// More names than anybody has displays. When one more comes, all are forgotten.
     static let maxConsents = 64
 
     /// Takes the token of that name out of the store: nobody else gets it. Nil: there is none. A file that can't be read

@@ -16,7 +16,7 @@ extension EndToEnd {
         }
 
         private func pictures(_ host: ProgramProcess) throws -> Int {
-            Int(try host.waitFor("stats", from: host.lineCount).number("captured") ?? -1)
+            Int(try #require(try host.waitFor("stats", from: host.lineCount).number("captured")))
         }
 
         /// The screen is lost by `fault`, is told so, and comes back by `repair`.

@@ -8,14 +8,6 @@ import Glibc
 ///
 /// Only functions of sd-bus that don't wait are called; this waits itself, so that the person can end it.
 final class PortalBus {
-    struct Signal {
-        var sender: String
-        var path: String
-        var interface: String
-        var member: String
-        var arguments: [BusValue]
-    }
-
     /// Why a call has no reply.
     enum Failure: Error {
         /// The D-Bus error's name and text.
@@ -34,7 +26,7 @@ final class PortalBus {
     private let connection: OpaquePointer
     /// This connection's own name on the bus, ":1.42".
     let uniqueName: String
-    private var signals: [Signal] = []
+    private var signals: [BusSignal] = []
     private var isLost = false
     private let isWanted: () -> Bool
 
@@ -59,11 +51,13 @@ final class PortalBus {
         let deadline = MediaTime.now + .seconds(10)
         while sd_bus_is_ready(bus) <= 0 {
             let result = sd_bus_process(bus, nil)
-            guard result >= 0, MediaTime.now < deadline else {
+            let isGivenUp = result >= 0 && !isWanted()
+            guard result >= 0, !isGivenUp, MediaTime.now < deadline else {
                 sd_bus_close_unref(bus)
-                throw .noSessionBus(reason: result < 0 ? Self.reason(result) : "it doesn't answer")
+                throw isGivenUp
+                    ? .abandoned : .noSessionBus(reason: result < 0 ? Self.reason(result) : "it doesn't answer")
             }
-            if result == 0 { Self.wait(bus, until: deadline) }
+            if result == 0 { Self.wait(bus, until: min(deadline, .now + Self.attention)) }
         }
         var name: UnsafePointer<CChar>?
         uniqueName = sd_bus_get_unique_name(bus, &name) >= 0 ? name.map { String(cString: $0) } ?? "" : ""
@@ -148,10 +142,7 @@ final class PortalBus {
 
     private func keep(_ message: BusMessage) {
         guard message.isSignal, signals.count < Self.maxSignals, let arguments = message.arguments() else { return }
-        signals.append(
-            Signal(
-                sender: message.sender, path: message.path, interface: message.interface, member: message.member,
-                arguments: arguments))
+        signals.append(BusSignal(message, arguments: arguments))
     }
 
     // MARK: Signals
@@ -164,15 +155,15 @@ final class PortalBus {
     }
 
     /// Takes the signals that have come, without waiting.
-    func takeSignals() throws(Failure) -> [Signal] {
+    func takeSignals() throws(Failure) -> [BusSignal] {
         // No reply is awaited.
         _ = try takeReply(to: .max) { _ in }
         defer { signals = [] }
         return signals
     }
 
-    /// Waits for the first signal that `isIt`; drops those before it.
-    func signal(until deadline: MediaTime, where isIt: (Signal) -> Bool) throws(Failure) -> Signal {
+    /// Waits for the first signal that `isIt`; drops all others that have come.
+    func signal(until deadline: MediaTime, where isIt: (BusSignal) -> Bool) throws(Failure) -> BusSignal {
         while true {
             if let signal = try takeSignals().first(where: isIt) { return signal }
             try wait(until: deadline)

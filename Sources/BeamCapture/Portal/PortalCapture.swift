@@ -18,12 +18,18 @@ final class PortalCapture {
     /// X11's limit, and as much memory as one buffer may take.
     private static let limits = (side: 32767, area: 1 << 28)
 
+    private static func fits(_ size: PixelSize) -> Bool {
+        max(size.width, size.height) <= limits.side && size.area <= limits.area
+    }
+
     private let session: PortalSession
     private let remote: PipeWireRemote
     private let parts: [PortalPart]
     private let region: PixelRect?
     private let drawsCursor: Bool
     private(set) var layout: PortalLayout
+    /// The parts have grown beyond the limits; `layout` isn't theirs.
+    private var isTooLarge = false
 
     /// Asks the desktop, and waits until the size of its picture is known. The calling thread must `enter` before it goes
     /// on.
@@ -59,8 +65,7 @@ final class PortalCapture {
             throw .regionOffScreen(
                 region, screen: PortalLayout(parts.map(\.layoutPart), region: nil)?.size ?? layout.size)
         }
-        guard max(layout.size.width, layout.size.height) <= Self.limits.side, layout.size.area <= Self.limits.area
-        else {
+        guard Self.fits(layout.size) else {
             throw .noMemory(layout.size, reason: "it is too large")
         }
     }
@@ -123,6 +128,7 @@ final class PortalCapture {
 
     /// Handles what has come, without waiting.
     func turn() -> End? {
+        if isTooLarge { return .broken("its picture has become too large") }
         guard remote.turn() else { return .broken("the connection to PipeWire was lost") }
         switch session.news() {
         case .closed: return .closed
@@ -149,6 +155,10 @@ final class PortalCapture {
         if changes.contains(where: \.isResized) || parts.contains(where: { !$0.hasPicture }),
             let layout = Self.layout(parts, region), layout != self.layout || changes.contains(where: \.isResized)
         {
+            guard Self.fits(layout.size) else {
+                isTooLarge = true
+                return DamageRegion()
+            }
             self.layout = layout
             return nil
         }
@@ -162,7 +172,7 @@ final class PortalCapture {
     }
 
     /// Every part has sent a picture, and the region lies in them.
-    var isComplete: Bool { !layout.isRegionOutside && parts.allSatisfy { $0.hasPicture } }
+    var isComplete: Bool { !isTooLarge && !layout.isRegionOutside && parts.allSatisfy { $0.hasPicture } }
 
     func copy(_ region: DamageRegion, into frame: Frame) {
         for (part, place) in zip(parts, layout.places) { part.copy(region, to: place, in: frame) }

@@ -181,7 +181,9 @@ final class PortalLoop {
             pause = min(pause * 2, Self.longestPause)
             let control = control
             do throws(CaptureError) {
-                let next = try PortalCapture(options, while: { !control.isStopped }, say: { _ in })
+                // A desktop that asks again has as long as all of it: nobody may sit there.
+                let next = try PortalCapture(
+                    options, while: { !control.isStopped && MediaTime.now - begin < Self.patience }, say: { _ in })
                 next.enter()
                 capture = next
                 replaceFrames(next)

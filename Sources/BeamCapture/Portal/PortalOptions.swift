@@ -1,6 +1,5 @@
 import BeamBus
 import BeamMedia
-import Glibc
 
 /// What to capture of a Wayland desktop through its portal (xdg-desktop-portal, interface ScreenCast), and how.
 public struct PortalOptions: Sendable {
@@ -42,16 +41,12 @@ public struct PortalOptions: Sendable {
         self.asksAgain = asksAgain
         self.tokens = tokens
         self.buses = buses
-        desktop = Self.variable("XDG_CURRENT_DESKTOP")
-        display = Self.variable("WAYLAND_DISPLAY")
+        desktop = BusAddresses.environment("XDG_CURRENT_DESKTOP")
+        display = BusAddresses.environment("WAYLAND_DISPLAY")
     }
 
     /// The name under which consent is kept: it serves one display, and one choice.
     var tokenKey: String { "\(display ?? "wayland-0") \(choice.rawValue)" }
-
-    private static func variable(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
-    }
 }
 
 /// Keeps what the portal gives for a consent, so that the person isn't asked again: restore tokens. Each serves once.

@@ -31,7 +31,7 @@ final class PortalSession {
     /// Owned by this until it is taken.
     private var descriptor: CInt?
 
-    /// Asks the desktop. Waits for the person as long as the dialog is open, and for everything else at most 30 s.
+    /// Asks the desktop. Waits for the person as long as the dialog is open, and for each other answer at most 30 s.
     ///
     /// - Parameters:
     ///   - isWanted: asked while this waits; no ends it.
@@ -44,9 +44,7 @@ final class PortalSession {
         let offer = try dialogue.offer()
         selection = try PortalSelection(options.choice, drawsCursor: options.drawsCursor, of: offer)
         let handle = try dialogue.createSession()
-        let kept = options.tokens.take(options.tokenKey)
-        try dialogue.select(selection, in: handle, token: options.asksAgain ? nil : kept)
-        let results = try dialogue.start(handle, say: say)
+        let results = try Self.agree(dialogue, selection, handle, options, say)
         var warnings = [selection.cursorWarning(drawsCursor: options.drawsCursor)].compactMap { $0 }
         if !offer.remembers {
             warnings.append(
@@ -65,6 +63,26 @@ final class PortalSession {
         self.handle = handle
         self.warnings = warnings
         owner = dialogue.owner
+    }
+
+    /// Has the desktop give its consent, by the token of the last time if there is one.
+    private static func agree(
+        _ dialogue: Dialogue, _ selection: PortalSelection, _ handle: String, _ options: PortalOptions,
+        _ say: @escaping (String) -> Void
+    ) throws(PortalTrouble) -> [String: BusValue] {
+        let kept = options.tokens.take(options.tokenKey)
+        let token = options.asksAgain ? nil : kept
+        do throws(PortalTrouble) {
+            try dialogue.select(selection, in: handle, token: token)
+            return try dialogue.start(handle, say: say)
+        } catch {
+            switch error {
+            case .declined, .refused: break
+            // Nobody said no, so the token may still serve. If it doesn't, the desktop asks.
+            default: if let token { _ = options.tokens.keep(options.tokenKey, token) }
+            }
+            throw error
+        }
     }
 
     deinit { if let descriptor { close(descriptor) } }
@@ -88,7 +106,7 @@ final class PortalSession {
 
     /// Nil: nothing new. Doesn't wait.
     func news() -> News? {
-        let signals: [PortalBus.Signal]
+        let signals: [BusSignal]
         do { signals = try connection.takeSignals() } catch { return .portalGone }
         for signal in signals {
             if signal.sender == owner, signal.path == handle, signal.member == "Closed" { return .closed }
@@ -98,7 +116,7 @@ final class PortalSession {
     }
 
     /// Whether the bus tells that the portal, as its connection `owner`, is away.
-    private static func means(_ signal: PortalBus.Signal, gone owner: String) -> Bool {
+    private static func means(_ signal: BusSignal, gone owner: String) -> Bool {
         signal.sender == bus && signal.member == "NameOwnerChanged" && signal.arguments.first?.text == portal
             && signal.arguments.last?.text != owner
     }
@@ -155,7 +173,7 @@ final class PortalSession {
                     "sender='\(bus)',interface='\(bus)',member='NameOwnerChanged',arg0='\(portal)'",
                     timeout: callTimeout)
             } catch {
-                if case .error(let name, _) = error, !Self.meansNoService(name) {
+                if case .error(let name, _) = error, Self.meansNoInterface(name) {
                     throw .noBackend(desktop: options.desktop)
                 }
                 throw trouble(error, "GetAll", startTimeout)
@@ -215,18 +233,20 @@ final class PortalSession {
             let name = Self.token()
             let path = "\(object)/request/\(sender)/\(name)"
             let owner = owner
-            let isIt: (PortalBus.Signal) -> Bool = {
+            let isIt: (BusSignal) -> Bool = {
                 $0.sender == owner && $0.path == path && $0.member == "Response" || PortalSession.means($0, gone: owner)
             }
-            let answer: PortalBus.Signal
+            let answer: BusSignal
+            var timeout = callTimeout
             do throws(PortalBus.Failure) {
                 _ = try connection.call(
                     portal, object, screenCast, member, arguments + [.dictionary(make(name))], timeout: callTimeout)
+                timeout = startTimeout
                 answer = try response(isIt, deadline, notice)
             } catch {
-                throw trouble(error, member, callTimeout)
+                throw trouble(error, member, timeout)
             }
-            guard answer.path == path else { throw .refused(call: member, reason: "it has ended") }
+            guard answer.path == path else { throw .portalGone(call: member) }
             switch PortalAnswer(answer.arguments) {
             case .granted(let results): return results
             case .declined: throw .declined
@@ -235,8 +255,8 @@ final class PortalSession {
         }
 
         private func response(
-            _ isIt: (PortalBus.Signal) -> Bool, _ deadline: MediaTime, _ notice: (() -> Void)?
-        ) throws(PortalBus.Failure) -> PortalBus.Signal {
+            _ isIt: (BusSignal) -> Bool, _ deadline: MediaTime, _ notice: (() -> Void)?
+        ) throws(PortalBus.Failure) -> BusSignal {
             guard let notice else { return try connection.signal(until: deadline, where: isIt) }
             do throws(PortalBus.Failure) {
                 return try connection.signal(until: .now + dialogNotice, where: isIt)
@@ -261,6 +281,11 @@ final class PortalSession {
             let prefix = "org.freedesktop.DBus.Error."
             return [prefix + "ServiceUnknown", prefix + "NameHasNoOwner"].contains(name)
                 || name.hasPrefix(prefix + "Spawn.")
+        }
+
+        /// The portal has no part that shares screens.
+        private static func meansNoInterface(_ name: String) -> Bool {
+            ["UnknownInterface", "UnknownMethod", "InvalidArgs"].contains { name == "org.freedesktop.DBus.Error." + $0 }
         }
 
         private static func token() -> String { "beamroom\(UInt64.random(in: 1 ... .max))" }

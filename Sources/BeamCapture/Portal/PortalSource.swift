@@ -18,8 +18,8 @@ public final class PortalSource: PictureSource, @unchecked Sendable {
         XWayland.environmentNames { getenv($0).map { String(cString: $0) } }
     }
 
-    /// Asks the desktop. That takes as long as the person needs for its dialog, and otherwise at most about a minute, if
-    /// nobody answers.
+    /// Asks the desktop. That takes as long as the person needs for its dialog; each other answer is waited for 30 s at
+    /// most.
     ///
     /// - Parameters:
     ///   - isWanted: asked while this waits; no ends it.

@@ -16,6 +16,8 @@ public enum PortalTrouble: Error, Hashable, CustomStringConvertible, Sendable {
     case failed(call: String, desktop: String?)
     /// The portal refused a call.
     case refused(call: String, reason: String)
+    /// The portal ended instead of an answer.
+    case portalGone(call: String)
     /// The portal didn't answer a call in time.
     case noAnswer(call: String, seconds: Int)
     /// The person has given up waiting.
@@ -58,6 +60,9 @@ public enum PortalTrouble: Error, Hashable, CustomStringConvertible, Sendable {
                     : "Try again; if that doesn't help, restart \(Self.backend(desktop)).")
         case .refused(let call, let reason):
             "The desktop's portal has refused the call \(call): \(reason)."
+        case .portalGone(let call):
+            "The desktop's portal has ended during the call \(call). Share again; if that doesn't help, restart it with "
+                + "“systemctl --user restart xdg-desktop-portal”."
         case .noAnswer(let call, let seconds):
             "The desktop's portal hasn't answered the call \(call) for \(seconds) s. Restart it with "
                 + "“systemctl --user restart xdg-desktop-portal”, or log in again."

@@ -11,8 +11,9 @@ static void failed(void *data, uint32_t id, int seq, int result, const char *mes
     (void)seq;
     (void)message;
     beam_pipewire *connection = data;
-    // Other objects' errors concern only them.
-    if (id == PW_ID_CORE && result == -EPIPE) connection->is_lost = true;
+    // Other objects' errors concern only them. After any of the core's the library reads no more, but for -ENOENT, by which
+    // the daemon tells of an object that had gone before it was destroyed.
+    if (id == PW_ID_CORE && result < 0 && result != -ENOENT) connection->is_lost = true;
 }
 
 static const struct pw_core_events core_events = {PW_VERSION_CORE_EVENTS, .error = failed};

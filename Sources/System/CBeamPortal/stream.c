@@ -94,22 +94,14 @@ static void state_changed(void *data, enum pw_stream_state old, enum pw_stream_s
     }
 }
 
-static void buffer_added(void *data, struct pw_buffer *buffer) {
-    (void)buffer;
-    ((beam_stream *)data)->state.buffers++;
-}
-
-static void buffer_removed(void *data, struct pw_buffer *buffer) {
-    (void)buffer;
-    ((beam_stream *)data)->state.buffers--;
-}
-
 // Without a function for `process`: the loop wakes up all the same, and buffers are taken then.
 static void process(void *data) { (void)data; }
 
 static const struct pw_stream_events stream_events = {
-    PW_VERSION_STREAM_EVENTS,       .state_changed = state_changed,   .param_changed = format_changed,
-    .add_buffer = buffer_added,     .remove_buffer = buffer_removed,  .process = process,
+    PW_VERSION_STREAM_EVENTS,
+    .state_changed = state_changed,
+    .param_changed = format_changed,
+    .process = process,
 };
 
 beam_stream *beam_stream_open(beam_pipewire *connection, uint32_t node, const char *serial, uint32_t rate, int *error) {

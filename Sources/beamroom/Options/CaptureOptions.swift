@@ -19,11 +19,14 @@ struct CaptureOptions: ParsableArguments {
             "What a Wayland desktop's dialog offers: any (one monitor or window, the default), monitor, window, or several (side by side).",
             valueName: "any|monitor|window|several"))
     var choose: PortalOptions.Choice?
-    @Flag(help: "Forget what was chosen in a Wayland desktop's dialog before, and let it ask again.")
+    @Flag(
+        help:
+            "Forget what was chosen in a Wayland desktop's dialog before, and let it ask each time that sharing begins."
+    )
     var askAgain = false
     @Option(
         help: ArgumentHelp(
-            "The X display to share, or with --source wlr the Wayland display. (default: $DISPLAY, $WAYLAND_DISPLAY)",
+            "The X display to share, also in a Wayland session, or with --source wlr the Wayland display. (default: $DISPLAY, $WAYLAND_DISPLAY)",
             valueName: "display"))
     var display: String?
     @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
@@ -179,7 +182,7 @@ struct CaptureOptions: ParsableArguments {
         return options
     }
 
-    /// What is shared. With --select and on a Wayland desktop the person chooses now, in another thread's time if need be.
+    /// What is shared. With --select, and on a Wayland desktop, this waits until the person has chosen.
     ///
     /// - Parameters:
     ///   - store: keeps the consent of a Wayland desktop's person.
@@ -260,6 +263,11 @@ extension CaptureOptions {
             lines += monitors.map { ShownText.line($0.description) + ($0.isPrimary ? ", primary" : "") }
             if monitors.isEmpty {
                 lines.append("This display lists no monitors. Without --monitor, all of it is shared.")
+            }
+            if source == "auto", PortalSource.isInWaylandSession {
+                lines.append(
+                    "They have no picture on this Wayland desktop. Leave --monitor out, and the desktop asks what to share."
+                )
             }
         }
         if listWindows {

@@ -104,25 +104,6 @@ struct PortalDecisionTests {
         #expect(read(crop: PixelRect(x: 20, y: 0, width: 5, height: 2)) == .none)
     }
 
-    /// A picture of 3 × 2 with a stride of 16 bytes, as it is stored; the numbers are those of the upright picture's pixels,
-    /// row by row.
-    @Test(
-        arguments: [
-            (.none, [0, 1, 2, 3, 4, 5]), (.turned90, [1, 3, 5, 0, 2, 4]), (.turned180, [5, 4, 3, 2, 1, 0]),
-            (.turned270, [4, 2, 0, 5, 3, 1]), (.flipped, [2, 1, 0, 5, 4, 3]), (.flipped90, [0, 2, 4, 1, 3, 5]),
-            (.flipped180, [3, 4, 5, 0, 1, 2]), (.flipped270, [5, 3, 1, 4, 2, 0]),
-        ] as [(PictureTransform, [Int])])
-    func turnedPicturesAreReadUpright(transform: PictureTransform, stored: [Int]) {
-        let size = PixelSize(width: 3, height: 2)
-        let upright = transform.upright(size)
-        let path = transform.path(through: size, stride: 16)
-        let read = (0..<upright.area).map { number in
-            let offset = path.start + number % upright.width * path.pixel + number / upright.width * path.row
-            return stored[offset / 16 * 3 + offset % 16 / 4]
-        }
-        #expect(read == Array(0..<6))
-    }
-
     @Test func partsStandAsInTheDesktop() throws {
         func part(_ x: Int, _ y: Int, _ size: PixelSize?, logical: PixelSize? = nil) -> PortalLayout.Part {
             PortalLayout.Part(position: .init(x: x, y: y), logical: logical ?? size, size: size)
@@ -221,7 +202,8 @@ struct PortalDecisionTests {
             (.notOffered(.window, offersWindows: false), "--choose monitor"),
             (.notOffered(.monitor, offersWindows: true), "--choose window"),
             (.failed(call: "Start", desktop: "sway"), "slurp"), (.failed(call: "Start", desktop: "KDE"), "restart"),
-            (.noAnswer(call: "Start", seconds: 10), "10 s"), (.noPipeWire(reason: "gone"), "systemctl"),
+            (.portalGone(call: "Start"), "Share again"), (.noAnswer(call: "Start", seconds: 10), "10 s"),
+            (.noPipeWire(reason: "gone"), "systemctl"),
         ] as [(PortalTrouble, String)])
     func eachTroubleSaysWhatToDo(trouble: PortalTrouble, hint: String) {
         #expect(trouble.description.contains(hint), "\(trouble)")

@@ -96,12 +96,25 @@ struct PortalSessionTests {
         #expect(try trouble(["refuse=Start"]) == .declined)
         #expect(try trouble(["fail=Start"]) == .failed(call: "Start", desktop: "sway"))
         #expect(try trouble(["error=SelectSources"]) == .refused(call: "SelectSources", reason: "not today"))
-        #expect(try trouble(["die=Start"]) == .refused(call: "Start", reason: "it has ended"))
+        #expect(try trouble(["die=Start"]) == .portalGone(call: "Start"))
         let nowhere = try trouble([]) { $0.buses.session = "unix:path=/nowhere" }
         #expect(nowhere == .noSessionBus(reason: "No such file or directory"))
         #expect(
             try trouble([]) { $0.buses.session = nil }
                 == .noSessionBus(reason: "DBUS_SESSION_BUS_ADDRESS isn't set"))
+    }
+
+    /// A consent that nobody has withdrawn may still serve.
+    @Test(
+        arguments: [
+            ("refuse=Start", false), ("error=SelectSources", false), ("die=SelectSources", true), ("die=Start", true),
+            ("fail=Start", true),
+        ])
+    func aConsentSurvivesAPortalThatFails(setting: String, isKept: Bool) throws {
+        let tokens = Tokens()
+        tokens.kept.withLock { $0 = ["wayland-7 any": "first"] }
+        #expect(try trouble([setting]) { $0.tokens = tokens.tokens } != nil)
+        #expect(tokens.kept.withLock { $0 } == (isKept ? ["wayland-7 any": "first"] : [:]))
     }
 
     /// The person is told that the desktop asks, and can give up.

@@ -46,8 +46,6 @@ typedef struct {
     /// `beam_pixels_none` until the format is negotiated.
     beam_pixel_order order;
     uint32_t width, height;
-    /// How many buffers there are.
-    uint32_t buffers;
     /// The source's node was removed from PipeWire.
     int is_node_gone;
     /// Of a failure; empty: unknown.
