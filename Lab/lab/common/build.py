@@ -59,3 +59,8 @@ def sound_probe() -> str:
 
 def relay() -> str:
     return _compiled("netlab-relay", "relay", "-lm")
+
+
+def wall_clock() -> str:
+    """A library for LD_PRELOAD."""
+    return _compiled("wallclock.so", "clock", "-shared", "-fPIC")

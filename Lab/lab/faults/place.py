@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lab.common import build, isolation, namespaces, processes
+from lab.common.machines import Machines
 from lab.common.namespaces import entering, ip, namespace, run
-from lab.common.paths import ROOT
 from lab.common.processes import Found
 from lab.common.programs import Program
 from lab.common.screens import Workplace, new_screen
@@ -23,7 +23,6 @@ from lab.common.trouble import Trouble
 from lab.faults.pictures import Drawn, Pictures
 from lab.network import links
 
-PRIVATE_AVAHI = ROOT / "Scripts" / "lib" / "private-avahi"
 # Small pictures, whose keyframes still take many datagrams.
 SOURCE = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
 PORT = 52345
@@ -137,37 +136,19 @@ class Relayed(Here):
 
 
 class Announced(Here):
-    """Two machines of Scripts/lib/private-avahi, each with a message bus and an Avahi daemon."""
+    """Two machines with discovery, at one cable."""
 
-    host_address = "10.77.0.1"
+    host_address = Machines.addresses[0]
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self.folders = [place.directory / name for name in ("a", "b")]
-        for number, folder in enumerate(self.folders):
-            beside: list[Any] = ["--beside", self.folders[0]] if number else []
-            # Its daemons would keep a pipe open.
-            with open(place.directory / f"avahi-{number}", "w+") as log:
-                done = subprocess.run([PRIVATE_AVAHI, "start", folder, *beside, "--owner", str(os.getpid())],
-                                      stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-                if done.returncode != 0:
-                    log.seek(0)
-                    raise Trouble(log.read().strip())
-            place.stack.callback(self._avahi, "stop", folder)
-        self.at_host, self.at_viewer = ([PRIVATE_AVAHI, "run", folder] for folder in self.folders)
-
-    def bus(self, number: int) -> dict[str, Any]:
-        """The environment for a program at that end."""
-        return {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={self.folders[number]}/bus"}
-
-    def _avahi(self, command: str, folder: pathlib.Path) -> int:
-        """The status of what Scripts/lib/private-avahi did."""
-        return subprocess.run([PRIVATE_AVAHI, command, folder], stdout=self.place.log, stderr=self.place.log).returncode
+        self.machines = Machines(place.directory, place.stack, place.log)
+        self.at_host, self.at_viewer = self.machines.at(0), self.machines.at(1)
+        self.bus = self.machines.bus
 
     def daemons(self, command: str) -> None:
-        for folder in self.folders:
-            if self._avahi(command, folder) != 0:
-                raise Trouble(f"private-avahi {command} failed: {self.place.last_words()}")
+        if not self.machines.daemons(command):
+            raise Trouble(f"private-avahi {command} failed: {self.place.last_words()}")
 
 
 # --- A place ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Clocks, disks, folders, descriptors, memory and ports that fail."""
 
-import glob
 import os
 import pathlib
 import resource
@@ -10,6 +9,7 @@ import sys
 import time
 
 from lab.common import processes
+from lab.common.clocks import WallClock
 from lab.common.namespaces import run
 from lab.common.states import CODE
 from lab.faults.fault import Fault, NotTried, Row
@@ -26,21 +26,18 @@ class Clock(Fault):
     end = "viewer"
 
     def play(self, place: Place, row: Row) -> None:
-        found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-        if not found:
-            raise NotTried("libfaketime isn't installed (package faketime)")
-        clock = place.directory / "clock"
-        set_clock(clock, 0)
-        # The monotonic clock isn't set in a real machine either.
-        environment = {"LD_PRELOAD": found[0], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
-                       "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        obstacle = WallClock.obstacle()
+        if obstacle:
+            raise NotTried(obstacle)
+        clock = WallClock(place.directory / "clock")
+        environment = clock.environment
         place.share(environment=environment if self.end == "host" else None)
         place.watch(environment=environment if self.end == "viewer" else None)
         place.wait_for_pictures()
         row.begin()
-        set_clock(clock, 5)
+        clock.set(5 * 3600)
         time.sleep(3)
-        set_clock(clock, -5)
+        clock.set(-5 * 3600)
         row.over()
         row.wait_right(place)
         # A viewer that comes anew meets certificates and stored times of another day.
@@ -54,13 +51,6 @@ class HostClock(Clock):
 
     name = "clock-host"
     end = "host"
-
-
-def set_clock(path: pathlib.Path, hours: int) -> None:
-    """Replaces the file that libfaketime reads at each call."""
-    new = path.with_suffix(".new")
-    new.write_text(f"{hours * 3600:+d}\n")
-    new.rename(path)
 
 
 # --- Disks and folders
