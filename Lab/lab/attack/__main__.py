@@ -11,12 +11,13 @@ import sys
 import tempfile
 from typing import Any
 
-from lab.common import catalogue, isolation, pages, tables
+from lab.common import catalogue, isolation, pages, paths, tables
 from lab.common.numbers import number
 from lab.common.trouble import main
 
 MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "hosts", "members", "equals",
-           "equalswords")
+           "equalswords", "equalsplaces",
+           "equalsrooms")
 # IPv6 addresses of attackers, of two prefixes, on the private network's loopback.
 ADDRESSES = ["fd77:1::1/64", *(f"fd77:2::{number:x}/64" for number in range(1, 65)), "fd77:3::1/64"]
 ResultRow = dict[str, Any]
@@ -65,16 +66,29 @@ def print_row(row: ResultRow) -> None:
     sys.stdout.flush()
 
 
-def page_text(results: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> list[str]:
     rows = []
     for row in results["rows"]:
         name, *rest = cells(row)
         rows.append([name, row["tried"], *rest, row["words"] or " "])
-    machine = results["machine"]
-    return (f"{tables.markdown(rows, ['attack', 'what is tried', *HEADS[1:], 'what was seen'])}\n\n"
-            f"`Scripts/attack` on {machine['cores']} cores, {machine['system']}, commit {machine['commit']},"
-            f" {machine['date']}. Frames a second: the lowest second and the mean, and the mean as a share of the first"
-            " row's; latency: the worst second's 95th percentile from capture to picture; memory: each process's peak.")
+    return tables.markdown(rows, ["attack", "what is tried", *HEADS[1:], "what was seen"]).splitlines()
+
+
+def page_text(results: dict[str, Any], page: str) -> str:
+    """The table of all rows. Of a run of some: the page's table with these in it."""
+    machine, new = results["machine"], table(results)
+    played = {row.split(" | ")[0]: row for row in new[2:]}
+    old_table, _, old_note = page.strip().partition("\n\n")
+    old = {row.split(" | ")[0]: row for row in old_table.splitlines()[2:]}
+    if old.keys() <= played.keys():
+        return ("\n".join(new) + "\n\n"
+                f"`Scripts/attack` on {machine['cores']} cores, {machine['system']}, commit {machine['commit']},"
+                f" {machine['date']}. Frames a second: the lowest second and the mean, and the mean as a share of the first"
+                " row's; latency: the worst second's 95th percentile from capture to picture; memory: each process's peak.")
+    some = {name: row for name, row in played.items() if name != "| undisturbed"}
+    names = ", ".join(f"`{name.removeprefix('| ')}`" for name in some)
+    return ("\n".join([*new[:2], *(old | some).values()]) + f"\n\n{old_note} Played alone, commit {machine['commit']},"
+            f" {machine['date']}: {names}.")
 
 
 # --- Running ---------------------------------------------------------------------------------------------------------
@@ -112,7 +126,8 @@ def choose(options: argparse.Namespace) -> list[Any]:
 def run(arguments: list[str]) -> int | None:
     options = parse(arguments)
     if options.page:
-        return pages.write("attacks.md", "Scripts/attack --page", page_text(json.loads(pathlib.Path(options.page).read_text())))
+        writer, results = "Scripts/attack --page", json.loads(pathlib.Path(options.page).read_text())
+        return pages.write("attacks.md", writer, page_text(results, pages.split(paths.RESULTS / "attacks.md", writer)[1]))
     if options.list:
         return catalogue.print_names(all_attacks())
     if not options.program:

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, Self
 
 from lab.attack import mesh, room
 from lab.attack.laboratory import Attack, Laboratory, Row, pictures_into
@@ -25,38 +25,65 @@ class Room:
 
     def __init__(self, lab: Laboratory) -> None:
         self.lab = lab
+        self.stack = contextlib.ExitStack()
         self.links: list[mesh.Member] = []
         self.programs: dict[str, tuple[Program, int]] = {}
 
     def __enter__(self) -> Self:
-        self.anna = self.start("anna", "study", "--share", "--source", "pattern", "--size", self.lab.size)
-        self.ben = self.start("ben", "--at", f"127.0.0.1:{self.port('anna')}")
-        if not self.ben.wait_for("first-frame", 20):
+        try:
+            self.begin()
+        except BaseException:
             self.__exit__()
-            raise RuntimeError(f"Ben sees nothing: {self.anna.error_text} {self.ben.error_text}")
+            raise
         time.sleep(1)
         return self
+
+    def begin(self) -> None:
+        self.anna = self.start("anna", "study", *self.sharing)
+        self.ben = self.start("ben", *self.at("anna"))
+        if not self.ben.wait_for("first-frame", 20):
+            raise RuntimeError(f"Ben sees nothing: {self.anna.error_text} {self.ben.error_text}")
+
+    @property
+    def sharing(self) -> list[str]:
+        return ["--share", "--source", "pattern", "--size", self.lab.size]
 
     def __exit__(self, *_: object) -> None:
         for link in self.links:
             link.close()
         for program, _port in self.programs.values():
             program.end()
+        self.stack.close()
 
     def port(self, name: str) -> int:
         return self.programs[name][1]
 
+    def at(self, name: str) -> tuple[str, str]:
+        """How to enter through that member."""
+        return "--at", f"{self.address(name)}:{self.port(name)}"
+
+    def address(self, name: str) -> str:
+        return "127.0.0.1"
+
+    def where(self, name: str) -> list[str]:
+        """What the command of that member's program begins with."""
+        return []
+
+    def command(self, name: str, *words: str) -> list[str]:
+        return [*self.where(name), self.lab.program, "room", *words, "--json", "--no-window", "--name", name, "--audio", "off",
+                "--time-limit", "300"]
+
     def launch(self, name: str, *words: str, state: pathlib.Path | None = None) -> Program:
-        port = free_port()
+        # Who comes again is found where it was.
+        port = self.port(name) if name in self.programs else free_port()
         program = Program(
-            [self.lab.program, "room", *words, "--json", "--no-discovery", "--no-window", "--bind", "127.0.0.1",
-             "--port", str(port), "--media-port", str(free_port()), "--name", name, "--accept", "all", "--audio", "off",
-             "--time-limit", "300"], state or self.lab.state(), stdin=subprocess.PIPE)
+            [*self.command(name, *words), "--no-discovery", "--bind", self.address(name), "--port", str(port),
+             "--media-port", str(free_port()), "--accept", "all"], state or self.lab.state(), stdin=subprocess.PIPE)
         self.programs[name] = (program, port)
         return program
 
-    def start(self, name: str, *words: str) -> Program:
-        program = self.launch(name, *words)
+    def start(self, name: str, *words: str, **how: Any) -> Program:
+        program = self.launch(name, *words, **how)
         if not program.wait_for("ready", 20):
             raise RuntimeError(f"{name} doesn't start: {program.error_text}")
         return program
@@ -97,7 +124,8 @@ class Room:
         return self.pictures(since)
 
     def pictures(self, since: float = 0) -> list[Event]:
-        return [event for event in self.ben.named("stats", since) if "fps" in event]
+        anna = self.anna.named("ready")[0]["key"]
+        return [event for event in self.ben.named("stats", since) if event.get("from") == anna]
 
 
 class OnRoom(Attack):
@@ -105,13 +133,20 @@ class OnRoom(Attack):
 
     def play(self, lab: Laboratory, row: Row) -> None:
         calm = Row("calm", "")
-        with Room(lab) as scene:
+        with self.room(lab) as scene:
             with scene.attack(calm):
                 time.sleep(lab.seconds(3, 1))
-            self.links: tuple[mesh.Member, ...] = scene.enter("attacker")
+            self.begin(scene, lab)
             with scene.attack(row):
                 row.words = self.against(scene, row, lab)
             self.judge(scene, row, calm, lab)
+
+    def room(self, lab: Laboratory) -> Room:
+        return Room(lab)
+
+    def begin(self, scene: Room, lab: Laboratory) -> None:
+        """The attacker gets where it attacks from."""
+        self.links: tuple[mesh.Member, ...] = scene.enter("attacker")
 
     def against(self, scene: Room, row: Row, lab: Laboratory) -> str:
         raise NotImplementedError
@@ -181,7 +216,7 @@ class Crowd(OnRoom):
         scene.say("anna", putOut=anna.key.identity.device.hex())
         out = scene.ben.wait(lambda: self.is_out(scene.ben, anna.key.identity), 5)
         try:
-            scene.start("cleo", "--at", f"127.0.0.1:{scene.port('ben')}")
+            scene.start("cleo", *scene.at("ben"))
             came = True
         except RuntimeError:
             came = False

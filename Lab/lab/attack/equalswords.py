@@ -79,7 +79,7 @@ class Hides(OnRoom):
         for number in range(int(count)):
             scene.say("anna", note=f"{number} {WORDS}")
         scene.ben.wait(lambda: len(texts(scene.ben)) >= count, 20)
-        cleo, entered = scene.launch("cleo", "--at", f"127.0.0.1:{scene.port('ben')}"), None
+        cleo, entered = scene.launch("cleo", *scene.at("ben")), None
         while cleo.fate is None and not cleo.named("ready") and not entered:
             entered = self.link_to(scene, lab)
         link = entered or mesh.Member(lab.identity("attacker"), scene.port("cleo"))
@@ -233,8 +233,7 @@ class Ban(OnRoom):
         anna, _ = self.links
         stay = anna.stay(anna.key.author.point)
         state = lab.state()
-        at = ("--at", f"127.0.0.1:{scene.port('ben')}")
-        cleo = scene.launch("cleo", *at, state=state)
+        cleo = scene.launch("cleo", *scene.at("ben"), state=state)
         if not cleo.wait_for("ready", 20):
             row.came = "not played"
             return "nobody came"
@@ -247,7 +246,7 @@ class Ban(OnRoom):
             stays = [anna.key.admission_id(stay, point, b"nobody %d" % number), *mesh.random_stays(3)]
             anna.send(mesh.message(mesh.STATEMENTS, [anna.key.put_out(stay, stays)]))
         time.sleep(1)
-        again = scene.launch("cleo", *at, state=state)
+        again = scene.launch("cleo", *scene.at("ben"), state=state)
         came = again.wait_for("ready", 20)
         if not came:
             row.came = "kept out"

@@ -61,8 +61,8 @@ class Key:
         return signed_fields(self.author, b"BeamRoom 2 member, second form", self.room,
                              bytes([kind]) + stay + struct.pack(">Q", milliseconds) + body)
 
-    def admitted(self, stay: bytes, point: bytes, name: bytes) -> bytes:
-        return self.statement(5, stay, point + bytes([len(name)]) + name)
+    def admitted(self, stay: bytes, point: bytes, name: bytes, milliseconds: int = 1) -> bytes:
+        return self.statement(5, stay, point + bytes([len(name)]) + name, milliseconds)
 
     def admission_id(self, stay: bytes, point: bytes, name: bytes, milliseconds: int = 1) -> bytes:
         fields = b"\5" + stay + struct.pack(">Q", milliseconds) + point + bytes([len(name)]) + name

@@ -103,6 +103,8 @@ def welcome(name: str | bytes, methods: int, nonce: bytes, trusted: bool = False
 
 @dataclasses.dataclass
 class Welcome:
+    version: int
+    features: int
     trusted: bool
     methods: int
     nonce: bytes
@@ -110,7 +112,8 @@ class Welcome:
 
     @classmethod
     def read(cls, message: bytes) -> Self:
-        return cls(bool(message[7]), message[8], message[9:41], message[43:])
+        version, features = struct.unpack(">HI", message[1:7])
+        return cls(version, features, bool(message[7]), message[8], message[9:41], message[43:])
 
 
 @dataclasses.dataclass
