@@ -19,7 +19,7 @@ static uint64_t digest(struct shared_image *image) {
     return hash;
 }
 
-static bool is_input_ended(void) {
+bool is_input_ended(void) {
     struct pollfd input = {STDIN_FILENO, POLLIN, 0};
     char byte;
     return poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;

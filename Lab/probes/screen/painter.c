@@ -1,83 +1,13 @@
-// The host's side: paints the content, the marker and the frame numbers, and notes when.
-
-#include <stdlib.h>
-#include <string.h>
+// The host's side: when the content, the marker and the frame numbers change.
 
 #include "probe.h"
 
-static Display *display;
-static Window window;
-static Pixmap *content;
-/// Everything but the strip, and all of it.
-static GC around_strip, everywhere;
-
-/// The server's own copy, so that painting a frame is one request.
-static Pixmap upload(uint32_t number, int rows) {
-    enum { PIECE = 256 };
-    Pixmap pixmap = XCreatePixmap(display, window, (unsigned)width, (unsigned)rows,
-                                  (unsigned)DefaultDepth(display, DefaultScreen(display)));
-    struct shared_image *piece = make_image(display, width, PIECE);
-    // A tall picture is seen from its top by frame 0.
-    const uint32_t *pixels = picture_row(number, 0);
-    for (int y = 0; y < rows; y += PIECE) {
-        int count = rows - y < PIECE ? rows - y : PIECE;
-        for (int i = 0; i < count; i++)
-            memcpy(image_row(piece, i), pixels + (size_t)(y + i) * (size_t)width, (size_t)width * 4);
-        XShmPutImage(display, pixmap, everywhere, piece->image, 0, 0, 0, y, (unsigned)width, (unsigned)count, False);
-        XSync(display, False);
-    }
-    free_image(piece);
-    return pixmap;
-}
-
-static void open_window(void) {
-    display = XOpenDisplay(options.host);
-    if (!display) fail("can't open the display", options.host);
-    int screen = DefaultScreen(display);
-    XSetWindowAttributes attributes = {.override_redirect = True, .background_pixel = 0x404040};
-    window = XCreateWindow(display, RootWindow(display, screen), 0, 0, (unsigned)width, (unsigned)height, 0,
-                           DefaultDepth(display, screen), InputOutput, DefaultVisual(display, screen),
-                           CWOverrideRedirect | CWBackPixel, &attributes);
-    XMapRaised(display, window);
-    XSync(display, False);
-    around_strip = XCreateGC(display, window, 0, NULL);
-    everywhere = XCreateGC(display, window, 0, NULL);
-    XSetGraphicsExposures(display, around_strip, False);
-    XSetGraphicsExposures(display, everywhere, False);
-    XRectangle around[] = {
-        {0, 0, (unsigned short)width, STRIP_Y},
-        {0, STRIP_Y, STRIP_X, STRIP_HEIGHT},
-        {STRIP_X + STRIP_WIDTH, STRIP_Y, (unsigned short)(width - STRIP_X - STRIP_WIDTH), STRIP_HEIGHT},
-        {0, STRIP_Y + STRIP_HEIGHT, (unsigned short)width, (unsigned short)(height - STRIP_Y - STRIP_HEIGHT)},
-    };
-    XSetClipRectangles(display, around_strip, 0, 0, around, 4, YXBanded);
-    content = calloc((size_t)picture_count, sizeof *content);
-    if (!content) fail("out of memory", "pictures");
-    for (int n = 0; n < picture_count; n++) content[n] = upload((uint32_t)n, n == 0 ? tall_height : height);
-}
-
-static void paint_content(uint32_t number) {
-    XCopyArea(display, content[number % (uint32_t)picture_count], window, around_strip, 0, scroll_offset(number),
-              (unsigned)width, (unsigned)height, 0, 0);
-}
-
-static void paint_cell(int x, int cell, bool is_white) {
-    XSetForeground(display, everywhere, is_white ? 0xFFFFFF : 0);
-    XFillRectangle(display, window, everywhere, x + cell * CELL, STRIP_Y, CELL, STRIP_HEIGHT);
-}
-
-static void paint_zero(int x, int bits) {
-    paint_cell(x, 0, true);
-    for (int cell = 1; cell < 2 + bits; cell++) paint_cell(x, cell, false);
-}
-
-/// From a number to the next: one cell.
-static void step_code(int x, int bits, uint32_t from) {
-    uint32_t next = to_gray(from + 1), changed = (to_gray(from) ^ next) & ((1u << bits) - 1);
+int changed_cell(int bits, uint32_t from) {
+    uint32_t changed = to_gray(from) ^ to_gray(from + 1);
     for (int i = 0; i < bits; i++) {
-        int shift = bits - 1 - i;
-        if (changed >> shift & 1) paint_cell(x, 2 + i, next >> shift & 1);
+        if (changed >> (bits - 1 - i) & 1) return i;
     }
+    return -1;
 }
 
 /// A marker flips after 200 to 500 ms, at random.
@@ -92,46 +22,34 @@ static double next_flip(void) {
 void *paint(void *unused) {
     (void)unused;
     bool moves = options.content != STILL;
-    open_window();
-    XSetForeground(display, everywhere, 0x808080);
-    XFillRectangle(display, window, everywhere, STRIP_X, STRIP_Y, STRIP_WIDTH, STRIP_HEIGHT);
-    paint_content(0);
-    paint_zero(STRIP_X, MARKER_BITS);
-    if (moves) paint_zero(NUMBER_X, NUMBER_BITS);
-    XSync(display, False);
+    const struct canvas *canvas = options.wayland ? &wayland_canvas : &x_canvas;
+    canvas->open();
     record.marker_painted[0] = record.frame_painted[0] = now();
 
-    uint32_t marker = 0, frame = 0;
+    struct turn turn = {0};
     double next = now() + 1 / options.rate, flip = now() + next_flip();
     while (!is_stopping) {
-        sleep_until(next);
-        bool flips = !is_frozen && !options.spawn && now() >= flip, advances = !is_frozen && moves;
-        if (flips) flip = now() + next_flip();
-        if (flips || advances) {
-            XGrabServer(display);
-            if (advances) {
-                paint_content(frame + 1);
-                step_code(NUMBER_X, NUMBER_BITS, frame);
+        canvas->sleep_until(next);
+        turn.flips = !is_frozen && !options.spawn && now() >= flip;
+        turn.advances = !is_frozen && moves;
+        if (turn.flips) flip = now() + next_flip();
+        if (turn.flips || turn.advances) {
+            double time = canvas->step(turn);
+            if (turn.advances) {
+                turn.frame++;
+                record.frame_painted[turn.frame % FRAMES] = time;
+                record.frame = (int)turn.frame;
             }
-            if (flips) step_code(STRIP_X, MARKER_BITS, marker);
-            XUngrabServer(display);
-            XSync(display, False);
-            double time = now();
-            if (advances) {
-                frame++;
-                record.frame_painted[frame % FRAMES] = time;
-                record.frame = (int)frame;
-            }
-            if (flips) {
-                marker++;
-                record.marker_painted[marker % MARKERS] = time;
-                record.marker = (int)marker;
+            if (turn.flips) {
+                turn.marker++;
+                record.marker_painted[turn.marker % MARKERS] = time;
+                record.marker = (int)turn.marker;
             }
         }
         // Still content flips at any time, not on the raster of a rate.
         next = moves ? next + 1 / options.rate : is_frozen || options.spawn ? now() + 0.02 : flip;
         if (next < now()) next = now();
     }
-    XCloseDisplay(display);
+    canvas->close();
     return NULL;
 }

@@ -1,4 +1,4 @@
-// glassprobe: how long it takes from a change on one X display until it is seen on another, whatever brings it there.
+// glassprobe: how long it takes from a change on one display until it is seen on another, whatever brings it there.
 //
 // Both are displays of this machine, so that both ends share one clock.
 
@@ -83,11 +83,14 @@ static const char usage[] =
     "                  [--rate 60.1] [--seconds 8] [--warm-up 2] [--rest SECONDS] [--process NAME:PID]…\n"
     "                  [--trace FILE] [--signal PID]\n"
     "                  [--spawn COMMAND [--right 28]]\n"
-    "       glassprobe --viewer DISPLAY --changes X,Y,WIDTHxHEIGHT\n\n"
+    "       glassprobe --wayland SOCKET … instead of --host: paints on a Wayland desktop of the viewer's size\n"
+    "       glassprobe --viewer DISPLAY --changes X,Y,WIDTHxHEIGHT\n"
+    "       glassprobe --wayland SOCKET --viewer DISPLAY --resizes\n\n"
     "Paints on the host's display, watches the viewer's, and prints one JSON object: latencies in ms, quality in\n"
     "dB, processor time in % of a core. --rest also measures what is used when nothing changes, after the end.\n"
     "--spawn starts the viewer and times it until its picture is right. --changes only prints when that part of the\n"
-    "viewer's display changes, until standard input ends.\n";
+    "viewer's display changes, until standard input ends; --resizes when it is right after a change of the desktop's\n"
+    "size.\n";
 
 static void add_group(char *argument) {
     char *colon = strchr(argument, ':');
@@ -117,6 +120,8 @@ static void read_options(int count, char **arguments) {
                                           {"trace", 1, 0, 'T'},
                                           {"signal", 1, 0, 'G'},
                                           {"changes", 1, 0, 'C'},
+                                          {"wayland", 1, 0, 'W'},
+                                          {"resizes", 0, 0, 'Z'},
                                           {"help", 0, 0, '?'},
                                           {0}};
     int option;
@@ -137,9 +142,13 @@ static void read_options(int count, char **arguments) {
             case 'T': options.trace = optarg; break;
             case 'G': options.signalled = atoi(optarg); break;
             case 'C': read_part(optarg); break;
+            case 'W': options.wayland = optarg; break;
+            case 'Z': options.resizes = true; break;
             default: fputs(usage, stderr); exit(64);
         }
-    if ((!options.host && !options.changes.width) || !options.viewer || options.rate <= 0) {
+    bool paints = options.host || options.wayland;
+    if ((!paints && !options.changes.width) || (options.resizes && !options.wayland) || !options.viewer ||
+        options.rate <= 0) {
         fputs(usage, stderr);
         exit(64);
     }
@@ -189,14 +198,14 @@ static void measure(struct shared_image *screen) {
     if (options.trace) pthread_create(&tracer, NULL, trace_quality, NULL);
     sleep_for(options.warm_up);
     begin_usage();
-    int first_marker = record.marker + 1, first_frame = record.frame + 1;
+    int first_marker = record.marker + 1, first_frame = record.frame + 1, first_refresh = record.refreshes;
     double start = record.last_new = now();
     if (options.signalled > 0 && kill(options.signalled, SIGUSR1) != 0) fail("can't tell the process", "--signal");
     is_measuring = true;
     sleep_for(options.duration);
     is_measuring = false;
     double end = now(), seconds = end - start;
-    int last_marker = record.marker, last_frame = record.frame;
+    int last_marker = record.marker, last_frame = record.frame, last_refresh = record.refreshes;
     printf("{\"width\":%d,\"height\":%d,\"seconds\":%.2f,", width, height, seconds);
     print_usage(seconds);
     printf(",");
@@ -233,10 +242,13 @@ static void measure(struct shared_image *screen) {
         write_trace(start, end);
     }
     print_latency("change", record.marker_painted, record.marker_seen, MARKERS, first_marker, last_marker);
+    if (options.wayland)
+        print_latency("drawn", record.marker_painted, record.marker_drawn, MARKERS, first_marker, last_marker);
     if (moves) {
         print_latency("frame", record.frame_painted, record.frame_seen, FRAMES, first_frame, last_frame);
         print_number("painted_fps", (last_frame - first_frame + 1) / seconds);
         print_number("fps", (double)record.distinct / seconds);
+        if (options.wayland) print_number("compositor_fps", (last_refresh - first_refresh) / seconds);
         print_number("longest_gap", record.longest_gap * 1e3);
         print_number("frozen", 100 * record.frozen / seconds);
     }
@@ -249,6 +261,14 @@ static void measure(struct shared_image *screen) {
     printf("\"unreadable\":%.2f}\n", 100. * (double)record.unreadable / (double)(record.looks ? record.looks : 1));
 }
 
+static void check_host(void) {
+    Display *host = XOpenDisplay(options.host);
+    if (!host) fail("can't open the display", options.host);
+    if (width != DisplayWidth(host, 0) || height != DisplayHeight(host, 0))
+        fail("its size isn't the viewer's", options.host);
+    XCloseDisplay(host);
+}
+
 int main(int count, char **arguments) {
     read_options(count, arguments);
     XInitThreads();
@@ -258,16 +278,17 @@ int main(int count, char **arguments) {
         print_changes();
         return 0;
     }
-    Display *host = XOpenDisplay(options.host), *viewer = XOpenDisplay(options.viewer);
-    if (!host) fail("can't open the display", options.host);
+    if (options.resizes) {
+        print_resizes();
+        return 0;
+    }
+    Display *viewer = XOpenDisplay(options.viewer);
     if (!viewer) fail("can't open the display", options.viewer);
-    width = DisplayWidth(host, DefaultScreen(host));
-    height = DisplayHeight(host, DefaultScreen(host));
-    XCloseDisplay(host);
+    width = DisplayWidth(viewer, 0);
+    height = DisplayHeight(viewer, 0);
+    if (!options.wayland) check_host();
     if (width < STRIP_X + STRIP_WIDTH + 16 || height < STRIP_Y + STRIP_HEIGHT + 16)
-        fail("it is too small", options.host);
-    if (width != DisplayWidth(viewer, 0) || height != DisplayHeight(viewer, 0))
-        fail("its size isn't the host's", options.viewer);
+        fail("it is too small", options.viewer);
     load_pictures();
     struct shared_image *screen = make_image(viewer, width, height);
     pthread_t painter;

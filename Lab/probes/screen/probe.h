@@ -1,4 +1,5 @@
-// What the probe's parts share: known content painted on one X display, and looked for on another.
+// What the probe's parts share: known content painted on one display, of X or Wayland, and looked for on another one,
+// of X.
 #pragma once
 
 #include <X11/Xlib.h>
@@ -41,6 +42,8 @@ struct part {
 
 struct options {
     const char *host, *viewer;
+    /// The socket of the Wayland desktop that is painted on instead of `host`; NULL is none.
+    const char *wayland;
     enum content content;
     const char *image;
     /// Paint rate of moving content. Not a round number, so that its phase drifts against a capture clock's.
@@ -57,6 +60,8 @@ struct options {
     int signalled;
     /// Only changes of this part of the viewer's display are watched; without a width, everything is measured.
     struct part changes;
+    /// Changes of the Wayland desktop's size are watched; everything else isn't measured.
+    bool resizes;
 };
 
 extern struct options options;
@@ -101,15 +106,43 @@ static inline uint32_t *image_row(struct shared_image *image, int y) {
 double psnr_rgb(struct shared_image *screen, uint32_t number, int step);
 double psnr_luma(struct shared_image *screen, uint32_t number, int step, double *worst);
 
+// --- Where the host's pictures are painted
+
+/// What changes at once: the frame that is shown, and the marker, become the next.
+struct turn {
+    uint32_t frame, marker;
+    bool advances, flips;
+};
+
+struct canvas {
+    /// Shows frame 0 and marker 0.
+    void (*open)(void);
+    /// Answers when it was painted: on X when the server has drawn it, on Wayland when it is handed to the compositor.
+    double (*step)(struct turn turn);
+    /// Sleeps, and hears what the display's server says.
+    void (*sleep_until)(double time);
+    void (*close)(void);
+};
+
+extern const struct canvas x_canvas, wayland_canvas;
+
+/// Which of a code's cells differs from the number `from` to the next, counted without the first two; -1 if the number
+/// begins anew.
+int changed_cell(int bits, uint32_t from);
+
 // --- What was painted and seen, each with its time. Written by the painter and the watcher, read when both have ended.
 
 enum { MARKERS = 1 << 16, FRAMES = 1 << 20 };
 
 struct record {
     double marker_painted[MARKERS], marker_seen[MARKERS];
+    /// When a Wayland compositor had drawn it.
+    double marker_drawn[MARKERS];
     double frame_painted[FRAMES], frame_seen[FRAMES];
     /// The newest that is painted: published after its time is written.
     _Atomic int marker, frame;
+    /// How often a Wayland compositor has drawn what was committed.
+    _Atomic int refreshes;
     /// The watcher's own, valid while `is_measuring`.
     uint64_t distinct, looks, unreadable;
     double last_new, longest_gap, frozen;
@@ -148,12 +181,21 @@ void write_trace(double begin, double end);
 /// CLOCK_MONOTONIC, and a checksum of the pixels. Looks two thousand times a second, until standard input ends.
 void print_changes(void);
 
+/// Paints blocks of colours that fill the Wayland desktop, others after each change of its size, and prints a line when
+/// the viewer's display shows them in the right place: width, height, and the times in seconds of CLOCK_MONOTONIC when
+/// they were committed and seen. Until standard input ends.
+void print_resizes(void);
+
+/// Standard input has ended.
+bool is_input_ended(void);
+
 // --- What processes and the network use
 
 struct group {
     const char *name;
     int pid;
-    uint64_t ticks;
+    /// Processor time when counting began, in seconds.
+    double time;
 };
 
 enum { GROUPS = 8 };

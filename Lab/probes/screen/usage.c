@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -13,7 +14,8 @@ int group_count;
 
 struct process {
     int pid, parent;
-    uint64_t ticks;
+    /// Processor time of children that have ended, in seconds.
+    double of_children;
 };
 
 static struct process processes[8192];
@@ -21,6 +23,7 @@ static int process_count;
 
 static void read_processes(void) {
     process_count = 0;
+    double ticks_a_second = (double)sysconf(_SC_CLK_TCK);
     DIR *directory = opendir("/proc");
     if (!directory) fail("can't read", "/proc");
     struct dirent *entry;
@@ -37,23 +40,28 @@ static void read_processes(void) {
         // The name in parentheses may hold anything.
         char *rest = strrchr(line, ')');
         int parent;
-        unsigned long user, system;
-        long child_user, child_system;
-        if (rest && sscanf(rest + 2, "%*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &parent, &user,
-                           &system, &child_user, &child_system) == 5) {
-            uint64_t ticks = user + system + (uint64_t)child_user + (uint64_t)child_system;
-            processes[process_count++] = (struct process){pid, parent, ticks};
-        }
+        long user, system;
+        if (rest && sscanf(rest + 2, "%*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %ld %ld", &parent, &user,
+                           &system) == 3)
+            processes[process_count++] = (struct process){pid, parent, (double)(user + system) / ticks_a_second};
     }
     closedir(directory);
 }
 
-/// A process and all that it started.
-static uint64_t tree_ticks(int pid) {
-    uint64_t sum = 0;
+/// By the kernel's own clock for it: what it counts in ticks leaves out a process that runs for less, and rarely.
+static double processor_time(int pid) {
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/// Of a process and all that it started.
+static double tree_time(int pid) {
+    double sum = 0;
     for (int i = 0; i < process_count; i++) {
-        if (processes[i].pid == pid) sum += processes[i].ticks;
-        if (processes[i].parent == pid) sum += tree_ticks(processes[i].pid);
+        if (processes[i].pid == pid) sum += processor_time(pid) + processes[i].of_children;
+        if (processes[i].parent == pid) sum += tree_time(processes[i].pid);
     }
     return sum;
 }
@@ -104,21 +112,20 @@ static uint64_t bytes_before, datagrams_before;
 
 void begin_usage(void) {
     read_processes();
-    for (int i = 0; i < group_count; i++) groups[i].ticks = tree_ticks(groups[i].pid);
+    for (int i = 0; i < group_count; i++) groups[i].time = tree_time(groups[i].pid);
     bytes_before = loopback_bytes();
     datagrams_before = received_datagrams();
 }
 
 void print_usage(double seconds) {
-    double ticks_a_second = (double)sysconf(_SC_CLK_TCK);
     uint64_t bytes = loopback_bytes() - bytes_before, datagrams = received_datagrams() - datagrams_before;
     read_processes();
     printf("\"cpu\":{");
     for (int i = 0; i < group_count; i++) {
-        double spent = (double)(tree_ticks(groups[i].pid) - groups[i].ticks) / ticks_a_second;
+        double spent = tree_time(groups[i].pid) - groups[i].time;
         printf("%s\"%s\":%.2f", i ? "," : "", groups[i].name, 100 * spent / seconds);
     }
-    printf("},\"datagrams\":%.2f,\"mbit\":%.3f", (double)datagrams / seconds, (double)bytes * 8e-6 / seconds);
+    printf("},\"datagrams\":%.2f,\"mbit\":%.6f", (double)datagrams / seconds, (double)bytes * 8e-6 / seconds);
 }
 
 void print_memory(void) {
