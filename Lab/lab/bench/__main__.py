@@ -4,9 +4,10 @@ import importlib
 
 from lab.common.trouble import Trouble, main
 
-COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "words", "wall", "room", "sound", "cover")
+COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "words", "wall", "room", "sound", "cover",
+            "wayland")
 # Those that are packages.
-PACKAGES = ("crowd", "room", "sound", "words")
+PACKAGES = ("crowd", "room", "sound", "wayland", "words")
 
 
 def run(arguments: list[str]) -> int | None:

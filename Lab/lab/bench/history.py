@@ -114,6 +114,22 @@ def sound_figures(entry: Entry) -> Figures:
         yield f"{words}, {server}", line.value, form(line.digits, line.unit)
 
 
+def wayland_figures(entry: Entry) -> Figures:
+    found = entry["rows"]
+    for row, words in (("change", "small change"), ("scroll", "scrolling")):
+        for source, side in found[row].items():
+            for name in ("median", "p95"):
+                yield f"{words} {source} {name}", median(side[name]), form(1, " ms")
+    for source, side in found["scroll"].items():
+        yield f"scrolling {source}", median(side["fps"]), form(1, " fps")
+    for source, side in found["still"].items():
+        yield f"still {source} host's CPU", side["host"], form(2, " %")
+        yield f"still {source} datagrams", side["datagrams"], form(1, " a second")
+    yield "equal pictures compared", found["compare"]["time"], micro.time
+    for source in ("wlr", "portal"):
+        yield f"another size {source}", median(found["resize"][source]["times"]), form(0, " ms")
+
+
 def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: str) -> None:
     entries = records.read(kind)
     if not entries:
@@ -142,7 +158,8 @@ def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: st
 
 
 KINDS = {"micro": micro_figures, "glass": glass_figures, "netlab": netlab_figures, "crowd": crowd_figures,
-         "words": words_figures, "room": room_figures, "sound": sound_figures}
+         "words": words_figures, "room": room_figures, "sound": sound_figures,
+         "wayland": wayland_figures}
 
 
 def run(arguments: list[str]) -> None:

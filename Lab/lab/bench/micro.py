@@ -42,6 +42,21 @@ def show(entry: dict[str, Any]) -> None:
         print(f"{name}: {round(slope, 2):g} allocations for each further datagram of a frame")
 
 
+def measured(pattern: str | None, seconds: float) -> list[dict[str, Any]]:
+    """The benchmarks whose names match; times in ns."""
+    command = [build.micro(), "--format", "json", "--min-time", str(seconds)]
+    if pattern:
+        command += ["--filter", pattern]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["benchmarks"]
+    for one in found:
+        for key in ("time", "p95"):
+            one[key] = round(one[key])
+        for key in ("datagrams", "allocations"):
+            one[key] = round(one[key], 3)
+        one["iterations"] = round(one["iterations"])
+    return found
+
+
 def run(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="Scripts/bench micro")
     parser.add_argument("--filter", metavar="REGEX", help="only benchmarks whose names match")
@@ -51,17 +66,8 @@ def run(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if not options.no_setup:
         build.setup()
-    command = [build.micro(), "--format", "json", "--min-time", str(options.seconds)]
-    if options.filter:
-        command += ["--filter", options.filter]
-    measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["benchmarks"]
-    for one in measured:
-        for key in ("time", "p95"):
-            one[key] = round(one[key])
-        for key in ("datagrams", "allocations"):
-            one[key] = round(one[key], 3)
-        one["iterations"] = round(one["iterations"])
-    entry = records.entry(benchmarks=measured, allocations_per_datagram=per_datagram(measured))
+    found = measured(options.filter, options.seconds)
+    entry = records.entry(benchmarks=found, allocations_per_datagram=per_datagram(found))
     show(entry)
     # A run of only some benchmarks isn't added to the history, because others couldn't be compared with it.
     if not options.no_history and not options.filter:

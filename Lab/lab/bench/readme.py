@@ -6,6 +6,7 @@ from typing import Any
 
 from lab.bench import glasstable, micro
 from lab.bench.room import command as room
+from lab.bench.wayland import command as wayland
 from lab.bench.words import command as words
 from lab.common import pages, records, tables
 from lab.common.numbers import number
@@ -145,6 +146,8 @@ PAGES = {
     RESULTS / "words.md": lambda: aims_text("words", words.lines, "real programs"),
     RESULTS / "rooms.md": lambda: aims_text("room", room.lines,
                                             "real programs on one machine, each in a network of its own"),
+    RESULTS / "wayland.md": lambda: aims_text("wayland", wayland.lines,
+                                              "sway 1920x1080 at 60, GNOME 1280x720, all on one machine without a GPU"),
 }
 
 

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.common.screens import Screens, TwoScreens
@@ -51,17 +52,27 @@ class BeamRoom(System):
         self.program = program
         self.directory = pathlib.Path(directory)
 
-    def _command(self, end: str, *words: object) -> str:
+    def _command(self, end: str, *words: object, session: Mapping[str, str] | None = None) -> str:
+        """`session`: more of the environment."""
         state = self.directory / f"{end}-state"
         state.mkdir(exist_ok=True)
+        environment = {**(session or {}), "XDG_STATE_HOME": str(state)}
         quoted = " ".join(shlex.quote(str(word)) for word in (self.program, *words))
-        return f"XDG_STATE_HOME={shlex.quote(str(state))} exec {quoted}"
+        return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), "exec", quoted])
+
+    def source(self, screens: Screens) -> Sequence[str]:
+        """What is shared, as options of the host."""
+        return ["--display", screens.host]
+
+    def session(self) -> Mapping[str, str]:
+        """The environment of the host's desktop."""
+        return {}
 
     def share(self, screens: Screens, port: int, *more: object) -> str:
         return self._command(
-            "host", "share", "--display", screens.host, "--no-cursor", "--max-fps", screens.rate, "-b",
+            "host", "share", *self.source(screens), "--no-cursor", "--max-fps", screens.rate, "-b",
             f"{screens.bit_rate}k", "--bind", screens.host_address, "--port", port, "--media-port", port + 1,
-            "--no-discovery", "--json", *(more or ["--trusted-only"])) + f" >{self.directory}/host.json"
+            "--no-discovery", "--json", *(more or ["--trusted-only"]), session=self.session()) + f" >{self.directory}/host.json"
 
     def watch(self, screens: Screens, port: int, *more: object) -> str:
         command = self._command("viewer", "watch", f"{screens.host_address}:{port}", "--fullscreen", "--json", *more)

@@ -33,12 +33,12 @@ def add_options(parser: argparse.ArgumentParser, rows: Sequence[str], check: str
 
 
 def outside(name: str, arguments: list[str], options: argparse.Namespace,
-            prepare: Callable[[], dict[str, str]] = dict) -> int:
+            prepare: Callable[[], dict[str, str]] = dict, setup: Sequence[str] = ()) -> int:
     """Installs and builds what is missing, and runs the benchmark again in new namespaces. `prepare` builds more, and
-    answers more of the environment.
+    answers more of the environment. `setup` are more options of Scripts/setup.
     """
     if not options.no_setup:
-        build.setup("--bench")
+        build.setup("--bench", *setup)
     environment = {"BEAMROOM": build.beamroom(), **prepare()}
     return isolation.run_inside("lab.bench", [name, "--inside", *arguments], environment)
 
