@@ -7,6 +7,21 @@ struct PointerImage {
     /// BGRA from the lowest byte up; colours are premultiplied by alpha.
     var pixels: [UInt32]
 
+    /// The image on an output that is mounted by `turn`, as a person sees it.
+    func upright(_ turn: OutputTurn) -> PointerImage {
+        guard turn != .none else { return self }
+        let newSize = turn.upright(size)
+        var result = pixels
+        for y in 0..<newSize.height {
+            for x in 0..<newSize.width {
+                let source = turn.raw(PixelRect(x: x, y: y, width: 1, height: 1), of: size)
+                result[y * newSize.width + x] = pixels[source.y * size.width + source.x]
+            }
+        }
+        let tip = turn.upright(PixelRect(x: hotspot.x, y: hotspot.y, width: 1, height: 1), of: size)
+        return PointerImage(size: newSize, hotspot: (tip.x, tip.y), pixels: result)
+    }
+
     /// - Parameter place: of the image, in the picture's coordinates; may extend beyond it.
     func draw(at place: PixelRect, into frame: Frame) {
         let visible = place.intersection(PixelRect(frame.size))

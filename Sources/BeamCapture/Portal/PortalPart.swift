@@ -18,8 +18,10 @@ final class PortalPart {
     private var life = StreamLife()
     private(set) var state = StreamState()
     private(set) var pointer = PortalPointer()
-    /// The rectangle of the stream's picture that counts.
+    /// The rectangle of the stream's picture that counts, before it is turned.
     private(set) var crop = PixelRect(x: 0, y: 0, width: 0, height: 0)
+    /// Of the last picture, upright.
+    private var uprightSize = PixelSize(width: 0, height: 0)
     private var memory: HeapMemory?
     private var scratch: HeapMemory?
     private var comparison = PictureComparison()
@@ -32,7 +34,7 @@ final class PortalPart {
     var hasPicture: Bool { memory != nil }
 
     /// Of the last picture, or as announced; nil: not known yet.
-    var size: PixelSize? { hasPicture ? crop.size : state.order == nil ? nil : state.size }
+    var size: PixelSize? { hasPicture ? uprightSize : state.order == nil ? nil : state.size }
 
     /// Hears what the stream's state is. Not nil: the stream has ended.
     func hear(now: MediaTime) -> StreamLife.End? {
@@ -59,21 +61,20 @@ final class PortalPart {
         guard let pixels = buffer.pixels, let order = state.order else { return Change() }
         let plane = Plane(base: UnsafeMutableRawPointer(mutating: pixels + offset), stride: Int(buffer.stride))
         let turn = OutputTurn(transform: Int32(truncatingIfNeeded: buffer.transform))
-        if order == .bgrx, turn == .none { return keep(plane, part) }
-        let size = turn.upright(part.size)
-        return keep(
-            upright(plane, part.size, order, turn),
-            PixelRect(x: part.x, y: part.y, width: size.width, height: size.height))
+        crop = part
+        pointer.setTurn(turn)
+        let isPlain = order == .bgrx && turn == .none
+        return keep(isPlain ? plane : upright(plane, part.size, order, turn), turn.upright(part.size))
     }
 
-    private func keep(_ picture: Plane, _ part: PixelRect) -> Change {
-        let isResized = part.size != crop.size || memory == nil
-        let memory = memory.flatMap { isResized ? nil : $0 } ?? HeapMemory(byteCount: part.size.area * 4)
+    private func keep(_ picture: Plane, _ size: PixelSize) -> Change {
+        let isResized = size != uprightSize || memory == nil
+        let memory = memory.flatMap { isResized ? nil : $0 } ?? HeapMemory(byteCount: size.area * 4)
         self.memory = memory
-        crop = part
+        uprightSize = size
         // A picture of another size differs everywhere.
         let damage = comparison.damage(
-            of: picture, size: part.size, copyingTo: Plane(base: memory.base, stride: part.width * 4))
+            of: picture, size: size, copyingTo: Plane(base: memory.base, stride: size.width * 4))
         return Change(isResized: isResized, damage: damage)
     }
 

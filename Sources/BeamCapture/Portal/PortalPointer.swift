@@ -1,17 +1,22 @@
 import BeamMedia
 import CBeamPortal
 
-/// The pointer as a stream's metadata tells it. Its image comes once, its place with each buffer.
+/// The pointer as a stream's metadata tells it. Its image comes once, its place with each buffer. Both come unturned,
+/// as the pictures do, and are turned upright here.
 struct PortalPointer {
     /// Equal values look the same.
     struct Appearance: Equatable {
-        /// In the stream's picture; may extend beyond it.
+        /// In the part that is shown, upright; may extend beyond it.
         var frame: PixelRect
-        /// Counts the images received so far.
+        /// Another image has another number.
         var image: UInt64
     }
 
+    /// Upright.
     private(set) var image: PointerImage?
+    /// As it came.
+    private var rawImage: PointerImage?
+    private var turn = OutputTurn.none
     private var imageNumber: UInt64 = 0
     private var tip: (x: Int, y: Int)?
 
@@ -24,17 +29,31 @@ struct PortalPointer {
         }
         tip = (Int(buffer.cursor_x), Int(buffer.cursor_y))
         guard buffer.has_cursor_image != 0 else { return }
+        rawImage = Self.image(buffer)
+        makeUpright()
+    }
+
+    /// How the output is mounted whose pictures come.
+    mutating func setTurn(_ turn: OutputTurn) {
+        guard turn != self.turn else { return }
+        self.turn = turn
+        makeUpright()
+    }
+
+    private mutating func makeUpright() {
         imageNumber += 1
-        image = Self.image(buffer)
+        image = rawImage?.upright(turn)
     }
 
     /// - Parameter part: of the stream's picture that is shown. The pointer belongs to it if its tip does.
     func appearance(in part: PixelRect) -> Appearance? {
-        guard let image, let tip, part.contains(PixelRect(x: tip.x, y: tip.y, width: 1, height: 1)) else { return nil }
+        guard let rawImage, let tip, part.contains(PixelRect(x: tip.x, y: tip.y, width: 1, height: 1)) else {
+            return nil
+        }
         let frame = PixelRect(
-            x: tip.x - part.x - image.hotspot.x, y: tip.y - part.y - image.hotspot.y, width: image.size.width,
-            height: image.size.height)
-        return Appearance(frame: frame, image: imageNumber)
+            x: tip.x - part.x - rawImage.hotspot.x, y: tip.y - part.y - rawImage.hotspot.y,
+            width: rawImage.size.width, height: rawImage.size.height)
+        return Appearance(frame: turn.upright(frame, of: part.size), image: imageNumber)
     }
 
     private static func image(_ buffer: beam_buffer) -> PointerImage? {

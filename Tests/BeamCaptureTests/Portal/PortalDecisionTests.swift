@@ -188,6 +188,42 @@ struct PortalDecisionTests {
         #expect(pointer.appearance(in: whole) == nil)
     }
 
+    /// On a monitor that is mounted otherwise the pointer is where it was, and upright.
+    @Test(arguments: Int32(0)..<8) func thePointerIsTurnedWithThePicture(transform: Int32) throws {
+        let turn = OutputTurn(transform: transform)
+        var pointer = PortalPointer()
+        pointer.setTurn(turn)
+        // 2 × 3 pixels, its tip in the second row.
+        let pixels: [UInt32] = [1, 2, 3, 4, 5, 6].map { 0xff00_0000 | $0 }
+        var buffer = beam_buffer()
+        pixels.withUnsafeBytes { bytes in
+            buffer.has_cursor = 1
+            buffer.cursor_id = 1
+            (buffer.cursor_x, buffer.cursor_y, buffer.hotspot_x, buffer.hotspot_y) = (40, 30, 0, 1)
+            buffer.has_cursor_image = 1
+            buffer.cursor_order = beam_pixels_bgrx
+            (buffer.cursor_width, buffer.cursor_height, buffer.cursor_stride) = (2, 3, 8)
+            buffer.cursor_pixels = bytes.bindMemory(to: UInt8.self).baseAddress
+            pointer.read(buffer)
+        }
+        let part = PixelRect(x: 10, y: 20, width: 60, height: 30)
+        let image = try #require(pointer.image)
+        let appearance = try #require(pointer.appearance(in: part))
+        #expect(image.size == appearance.frame.size)
+        // Each pixel is where the same pixel of the picture is.
+        for (index, pixel) in pixels.enumerated() {
+            let raw = PixelRect(x: 30 + index % 2, y: 9 + index / 2, width: 1, height: 1)
+            let shown = turn.upright(raw, of: part.size).moved(by: -appearance.frame.x, -appearance.frame.y)
+            try #require(PixelRect(image.size).contains(shown))
+            #expect(image.pixels[shown.y * image.size.width + shown.x] == pixel)
+            if index == 2 { #expect([image.hotspot.x, image.hotspot.y] == [shown.x, shown.y]) }
+        }
+        // Turned back, it is drawn anew, also where its frame is the same.
+        pointer.setTurn(.none)
+        #expect(pointer.image?.pixels == pixels)
+        #expect((pointer.appearance(in: part)?.image == appearance.image) == (turn == .none))
+    }
+
     /// Each says what to install or do.
     @Test(
         arguments: [
