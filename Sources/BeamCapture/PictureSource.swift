@@ -19,6 +19,9 @@ public protocol PictureSource: AnyObject, Sendable {
     /// a monitor that is off), or again. At first it counts as visible. To be called before `run`.
     func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void)
 
+    /// Tells the source that the screen was locked or unlocked. It counts as unlocked at first.
+    func setScreenLocked(_ isLocked: Bool)
+
     /// The sound that belongs to the pictures, in step with them; nil: they have none of their own. Run by a thread of its
     /// own.
     var sound: (any SoundSource)? { get }
@@ -27,6 +30,9 @@ public protocol PictureSource: AnyObject, Sendable {
 extension PictureSource {
     /// Most sources are always visible.
     public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) {}
+
+    /// Most sources go on showing the screen when it is locked.
+    public func setScreenLocked(_ isLocked: Bool) {}
 
     /// What a screen shows has no sound of its own: that is what the machine plays.
     public var sound: (any SoundSource)? { nil }

@@ -87,7 +87,7 @@ public final class Host: Sendable {
         let sound = Self.sound(soundSource, options, into: sinks, isRecorded: recorder != nil, soundDemand, onNotice)
         isStarted = true
         words.start { server.write($0) }
-        let desktop = HostDesktop(options, server.controlPort) { input in
+        let desktop = HostDesktop(options, server.controlPort, onLock: { source.setScreenLocked($0) }) { input in
             if let room = options.room { room.write(input) } else { server.write(input) }
         }
         desktop.start()

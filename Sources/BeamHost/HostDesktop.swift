@@ -11,11 +11,18 @@ final class HostDesktop: Sendable {
     private let port: UInt16
     private let key: [UInt8]
 
-    /// `write` writes to the room in which viewers read what happens here.
-    init(_ options: HostOptions, _ port: UInt16, write: @escaping @Sendable (LogInput) -> Void) {
+    /// - Parameters:
+    ///   - onLock: is told when the screen was locked or unlocked.
+    ///   - write: writes to the room in which viewers read what happens here.
+    init(
+        _ options: HostOptions, _ port: UInt16, onLock: @escaping @Sendable (Bool) -> Void,
+        write: @escaping @Sendable (LogInput) -> Void
+    ) {
         watch = DesktopWatch { event in
             switch event {
-            case .screenLocked(let isLocked): write(.alert(isLocked ? .locked : .unlocked))
+            case .screenLocked(let isLocked):
+                onLock(isLocked)
+                write(.alert(isLocked ? .locked : .unlocked))
             case .batteryLow(let percent): write(.alert(.batteryLow(percent: percent)))
             case .batteryFine: write(.alert(.batteryFine))
             }

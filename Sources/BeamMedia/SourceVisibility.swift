@@ -7,4 +7,8 @@ public enum SourceVisibility: UInt8, Sendable, Hashable, CaseIterable {
     case monitorOff
     /// The screen has become smaller, and the shared region lies outside.
     case regionOutside
+    /// The screen is locked, and the desktop shares nothing meanwhile.
+    case screenLocked
+    /// The desktop asks its person once more what to share.
+    case consentAwaited
 }

@@ -45,6 +45,10 @@ extension ViewerStatus {
             TileText(state: "The monitor is off", detail: "It goes on when it is back.")
         case .playing where sourceVisibility == .regionOutside:
             TileText(state: "The shared part is gone", detail: "The screen there has become smaller.")
+        case .playing where sourceVisibility == .screenLocked:
+            TileText(state: "The screen is locked", detail: "It goes on when it is unlocked there.")
+        case .playing where sourceVisibility == .consentAwaited:
+            TileText(state: "The desktop there asks", detail: "Somebody has to answer its dialog.")
         case .playing: nil
         case .waitingForPicture: TileText(state: "Waiting for the picture…")
         case .noDatagrams:

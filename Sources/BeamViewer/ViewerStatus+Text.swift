@@ -69,6 +69,16 @@ extension ViewerStatus {
             ViewerAnnouncement(
                 headline: "The shared part of the screen is gone",
                 detail: "The screen at \(host) has become smaller. This is the last picture.")
+        case .screenLocked:
+            ViewerAnnouncement(
+                headline: "The shared screen is locked",
+                detail:
+                    "The desktop at \(host) shares nothing meanwhile. This is its last picture; it goes on when it is "
+                    + "unlocked.")
+        case .consentAwaited:
+            ViewerAnnouncement(
+                headline: "The desktop at \(host) asks what to share",
+                detail: "Somebody has to answer its dialog there. This is the last picture.")
         }
     }
 

@@ -215,6 +215,8 @@ import Testing
         (SourceVisibility.windowHidden, "The shared window is hidden", "The window is hidden"),
         (.monitorOff, "The shared monitor is off", "The monitor is off"),
         (.regionOutside, "The shared part of the screen is gone", "The shared part is gone"),
+        (.screenLocked, "The shared screen is locked", "The screen is locked"),
+        (.consentAwaited, "The desktop at “desk” asks what to share", "The desktop there asks"),
     ])
     func whatCannotBeSeenIsTold(visibility: SourceVisibility, headline: String, tile: String) {
         var status = Self.watching()

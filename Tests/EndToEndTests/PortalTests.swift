@@ -7,14 +7,6 @@ extension EndToEnd {
         private static let swayObstacle = PortalDesktop.Kind.sway.obstacle
         private static let gnomeObstacle = PortalDesktop.Kind.gnome.obstacle
 
-        /// Whether the middle of a viewer's screen has this blue, green and red.
-        private func shows(_ colour: [UInt8], _ screen: XServer, timeout: Double = 20) throws -> Bool {
-            try eventually(timeout: timeout) {
-                let pixel = try Screenshot.take(of: screen.display, x: 640, y: 360, width: 1, height: 1).pixel(0, 0)
-                return zip(pixel, colour).allSatisfy { abs(Int($0) - Int($1)) < 16 }
-            }
-        }
-
         private func pictures(_ host: ProgramProcess) throws -> Int {
             Int(try #require(try host.waitFor("stats", from: host.lineCount).number("captured")))
         }
@@ -46,9 +38,9 @@ extension EndToEnd {
             defer { viewer.end() }
             try desktop.paint("204060")
             try viewer.waitFor("first-frame")
-            #expect(try shows([0x60, 0x40, 0x20], screen))
+            #expect(try screen.shows("204060"))
             try desktop.paint("a03010")
-            #expect(try shows([0x10, 0x30, 0xa0], screen))
+            #expect(try screen.shows("a03010"))
 
             // Nothing changes, nothing is sent.
             let before = try pictures(host)
@@ -63,7 +55,7 @@ extension EndToEnd {
                     try desktop.paint("204060")
                     try desktop.paint("a03010")
                     return try host.errorText.contains("The picture is now \(size.replacing("x", with: " × "))")
-                        && shows([0x10, 0x30, 0xa0], screen, timeout: 1)
+                        && screen.shows("a03010", timeout: 1)
                 }
                 #expect(isRight, "\(size)")
             }
@@ -86,7 +78,7 @@ extension EndToEnd {
                 try desktop.perform("start backend")
             }
             try desktop.paint("204060")
-            #expect(try shows([0x60, 0x40, 0x20], screen))
+            #expect(try screen.shows("204060"))
             try survives(host) {
                 try desktop.perform("kill pipewire")
             } repair: {
@@ -97,14 +89,14 @@ extension EndToEnd {
                 }
             }
             try desktop.paint("a03010")
-            #expect(try shows([0x10, 0x30, 0xa0], screen))
+            #expect(try screen.shows("a03010"))
             try survives(host) {
                 try desktop.perform("kill compositor")
             } repair: {
                 for command in ["kill backend", "start compositor", "start backend"] { try desktop.perform(command) }
             }
             try desktop.paint("204060")
-            #expect(try shows([0x60, 0x40, 0x20], screen))
+            #expect(try screen.shows("204060"))
             #expect(host.isRunning)
         }
 
@@ -155,8 +147,34 @@ extension EndToEnd {
             return host
         }
 
+        /// GNOME ends all sharing when its screen is locked.
+        private func outlivesTheLock(
+            _ host: ProgramProcess, _ viewer: ProgramProcess, _ ports: Ports, _ desktop: PortalDesktop
+        )
+            throws
+        {
+            func isLocked(_ event: Event) -> Bool { event.string("why") == "screen-locked" }
+            func isVisible(_ event: Event) -> Bool { event.fields["visible"] == .bool(true) }
+            try desktop.perform("lock")
+            for program in [host, viewer] { try program.waitFor("source-visible", where: isLocked) }
+            try host.waitForWords("The screen is locked")
+            // Who comes meanwhile sees the last picture, and why it stands.
+            let late = try Program.watch([ports.target])
+            defer { late.end() }
+            try late.waitFor("first-frame")
+            try late.waitFor("source-visible", where: isLocked)
+            // Longer than a session that somebody has ended is kept.
+            pause(seconds: 2.5)
+            try desktop.perform("unlock")
+            for program in [host, viewer, late] { try program.waitFor("source-visible", where: isVisible) }
+            let before = try #require(try late.waitFor("stats", from: late.lineCount).number("frames"))
+            try desktop.perform("point move 100 100; sleep 0.2; move 200 200; sleep 0.2")
+            try late.waitFor("stats", from: late.lineCount) { ($0.number("frames") ?? 0) > before }
+            #expect(!host.events("source-visible").contains { $0.string("why") == "consent-awaited" })
+        }
+
         @Test(.enabled(if: gnomeObstacle == nil, Comment(rawValue: gnomeObstacle ?? "")))
-        func gnomeAsksOnceAndMovesThePointerAlone() throws {
+        func gnomeAsksOnceMovesThePointerAloneAndEndsNothingByItsLock() throws {
             let desktop = try PortalDesktop(.gnome, size: "1280x720")
             let machine = try Machine()
             let ports = try Ports()
@@ -195,6 +213,7 @@ extension EndToEnd {
                     try Screenshot.take(of: screen.display, x: 600, y: 300, width: 32, height: 32)
                         .differingPixels(before) == 0
                 })
+            try outlivesTheLock(host, viewer, ports, desktop)
         }
 
         @Test(.enabled(if: gnomeObstacle == nil, Comment(rawValue: gnomeObstacle ?? "")))
@@ -213,7 +232,7 @@ extension EndToEnd {
             let viewer = try Program.watch([ports.target, "--fullscreen"], display: screen.display)
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            #expect(try shows([0x10, 0x30, 0xa0], screen))
+            #expect(try screen.shows("a03010"))
             try desktop.perform("kill open-1")
             #expect(try host.waitForEnd() == .exited(1))
             #expect(host.errorText.contains("was ended at the desktop"))

@@ -10,6 +10,7 @@ final class CaptureControl: Sendable {
     /// How often the capture was switched on or off; it is on while the number is odd.
     private let switches = Atomic(0)
     private let bufferAwaited = Atomic(false)
+    private let locked = Atomic(false)
     /// An eventfd.
     private let descriptor: CInt
 
@@ -33,6 +34,14 @@ final class CaptureControl: Sendable {
     var activation: Int? {
         let count = switches.load(ordering: .sequentiallyConsistent)
         return count.isMultiple(of: 2) ? nil : count
+    }
+
+    /// Whether the screen is locked, as far as is known.
+    var isScreenLocked: Bool { locked.load(ordering: .sequentiallyConsistent) }
+
+    func setScreenLocked(_ isLocked: Bool) {
+        locked.store(isLocked, ordering: .sequentiallyConsistent)
+        wake()
     }
 
     func stop() {

@@ -4,11 +4,6 @@ import Glibc
 
 /// The capture thread's work: takes what the desktop sends, and delivers pictures of it.
 final class PortalLoop {
-    /// How long a session that broke is tried to be begun again. A compositor takes some seconds to restart.
-    private static let patience = Duration.seconds(60)
-    private static let firstPause = Duration.milliseconds(500)
-    private static let longestPause = Duration.seconds(8)
-
     private let options: PortalOptions
     private let control: CaptureControl
     /// Nil: it broke, and isn't there yet again.
@@ -46,11 +41,7 @@ final class PortalLoop {
         while !control.isStopped {
             updateWatched()
             guard let capture else { continue }
-            switch capture.turn() {
-            case nil: step(capture, deliver)
-            case .closed: throw .portal(.ended)
-            case .broken(let reason): try begin(after: reason, deliver)
-            }
+            if let end = capture.turn() { try revive(after: end, deliver) } else { step(capture, deliver) }
         }
     }
 
@@ -167,34 +158,57 @@ final class PortalLoop {
 
     /// Begins a new session, with the consent that was given for the old one; the desktop asks again if it must. Meanwhile
     /// the last picture stands.
-    private func begin(after reason: String, _ deliver: (Picture) -> Void) throws(CaptureError) {
-        capture?.leave()
+    private func revive(after end: PortalCapture.End, _ deliver: (Picture) -> Void) throws(CaptureError) {
+        if let capture {
+            keepLastPicture(of: capture)
+            capture.leave()
+        }
         capture = nil
-        tell(.monitorOff)
-        let begin = MediaTime.now
-        var pause = Self.firstPause
-        var options = options
-        options.asksAgain = false
+        var revival = PortalRevival(after: end, now: .now)
         while !control.isStopped {
-            let retry = MediaTime.now + pause
-            while MediaTime.now < retry, !control.isStopped { control.wait(for: [], until: retry) }
-            pause = min(pause * 2, Self.longestPause)
-            let control = control
-            do throws(CaptureError) {
-                // A desktop that asks again has as long as all of it: nobody may sit there.
-                let next = try PortalCapture(
-                    options, while: { !control.isStopped && MediaTime.now - begin < Self.patience }, say: { _ in })
+            updateWatched()
+            if activation != nil, wantsWhole, let lastFrame { send(lastFrame, at: .now, deliver) }
+            switch revival.next(isLocked: control.isScreenLocked, now: .now) {
+            case .wait(let deadline):
+                if let visibility = revival.visibility { tell(visibility) }
+                control.wait(for: [], until: deadline)
+            case .giveUp(let trouble): throw .portal(trouble)
+            case .attempt(let deadline):
+                guard let next = try attempt(until: deadline) else { continue }
                 next.enter()
                 capture = next
-                replaceFrames(next)
-                return
-            } catch {
-                switch error {
-                case .portal(.declined), .portal(.notOffered): throw error
-                case _ where MediaTime.now - begin >= Self.patience: throw .portal(.lost(reason: reason))
-                default: continue
-                }
+                return replaceFrames(next)
             }
         }
+    }
+
+    /// Nil: not this time.
+    private func attempt(until deadline: MediaTime) throws(CaptureError) -> PortalCapture? {
+        var options = options
+        options.asksAgain = false
+        let control = control
+        do throws(CaptureError) {
+            // Nobody may sit at a desktop that asks again.
+            return try PortalCapture(options, while: { !control.isStopped && MediaTime.now < deadline }) { _ in
+                self.tell(.consentAwaited)
+            }
+        } catch {
+            switch error {
+            // Unless it was the lock that closed the dialog.
+            case .portal(.declined) where !control.isScreenLocked, .portal(.notOffered): throw error
+            default: return nil
+            }
+        }
+    }
+
+    /// What the desktop has shown last, also if nobody has watched lately: for whoever comes before it is back.
+    private func keepLastPicture(of capture: PortalCapture) {
+        let allocate: (Int) throws(Never) -> any PixelMemory = { HeapMemory(byteCount: $0) }
+        guard capture.isComplete, !pending.isEmpty || lastFrame == nil, let frame = frames.takeFree(allocate: allocate)
+        else { return }
+        capture.copy(frame.stale, into: frame)
+        frame.stale = DamageRegion()
+        lastFrame = frame
+        wantsWhole = true
     }
 }

@@ -46,5 +46,7 @@ public final class PortalSource: PictureSource, @unchecked Sendable {
 
     public func setActive(_ active: Bool) { control.setActive(active) }
 
+    public func setScreenLocked(_ isLocked: Bool) { control.setScreenLocked(isLocked) }
+
     public func stop() { control.stop() }
 }

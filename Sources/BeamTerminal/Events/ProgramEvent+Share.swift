@@ -64,6 +64,8 @@ extension ProgramEvent.Record {
             case .windowHidden: "window-hidden"
             case .monitorOff: "monitor-off"
             case .regionOutside: "region-outside"
+            case .screenLocked: "screen-locked"
+            case .consentAwaited: "consent-awaited"
             }
         self.init("source-visible", ["visible": why == nil, "why": why])
     }

@@ -59,6 +59,12 @@ struct ShareText: Sendable {
             "The shared monitor is off or unplugged. Viewers keep its last picture; it goes on when it is back."
         case (.regionOutside, _):
             "The shared region lies outside the screen, which has become smaller. Viewers keep the last picture."
+        case (.screenLocked, _):
+            "The screen is locked, and the desktop shares nothing meanwhile. Viewers keep its last picture; it goes on when "
+                + "the screen is unlocked."
+        case (.consentAwaited, _):
+            "The desktop asks again what to share: answer its dialog, on this machine's screen. Viewers keep the last picture."
+        case (.visible, .screenLocked), (.visible, .consentAwaited): "The desktop is shared again."
         case (.visible, .monitorOff): "The shared monitor is back."
         case (.visible, .regionOutside): "The shared region is on the screen again."
         case (.visible, _): "The shared window is visible again."

@@ -293,12 +293,16 @@ private enum HiddenReason: UInt8 {
     case window = 0
     case monitor = 1
     case region = 2
+    case locked = 3
+    case consent = 4
 
     init(_ visibility: SourceVisibility) {
         switch visibility {
         case .visible, .windowHidden: self = .window
         case .monitorOff: self = .monitor
         case .regionOutside: self = .region
+        case .screenLocked: self = .locked
+        case .consentAwaited: self = .consent
         }
     }
 
@@ -307,6 +311,8 @@ private enum HiddenReason: UInt8 {
         case .window: .windowHidden
         case .monitor: .monitorOff
         case .region: .regionOutside
+        case .locked: .screenLocked
+        case .consent: .consentAwaited
         }
     }
 }

@@ -64,3 +64,14 @@ final class PortalDesktop: Sendable {
     /// sway: fills the monitor.
     func paint(_ colour: String) throws { try perform("run swaymsg output HEADLESS-1 bg '#\(colour)' solid_color") }
 }
+
+extension XServer {
+    /// Whether the middle of the screen, of 1280 × 720 pixels, has this colour, as in `PortalDesktop.paint`.
+    func shows(_ colour: String, timeout: Double = 20) throws -> Bool {
+        let wanted = Int(colour, radix: 16) ?? 0
+        return try eventually(timeout: timeout) {
+            let pixel = try Screenshot.take(of: display, x: 640, y: 360, width: 1, height: 1).pixel(0, 0)
+            return (0..<3).allSatisfy { abs(Int(pixel[$0]) - wanted >> (8 * $0) & 0xff) < 16 }
+        }
+    }
+}
