@@ -9,7 +9,7 @@ extension EndToEnd {
             if: WaylandDesktop.isAvailable && Tool.exists("grim"),
             "sway, Xwayland or grim isn't installed (packages sway, xwayland, grim)"))
     struct WaylandWatchTests {
-        /// A viewer of `screen`, on `desktop`, which has no X display for it.
+        /// A viewer of `screen`, on `desktop`, which has an X display, too.
         private func watch(
             _ arguments: [String], _ screen: XServer, _ ports: Ports, on desktop: WaylandDesktop
         ) throws -> (host: ProgramProcess, viewer: ProgramProcess) {
@@ -17,7 +17,7 @@ extension EndToEnd {
             try host.waitFor("ready")
             let viewer = try ProgramProcess(
                 ["watch", "--json", "--no-audio", "--time-limit", "60", ports.target] + arguments,
-                environment: ["WAYLAND_DISPLAY": "wayland-1", "XDG_RUNTIME_DIR": desktop.runtime, "DISPLAY": nil])
+                environment: desktop.environment.merging(["XDG_RUNTIME_DIR": desktop.runtime]) { $1 })
             try viewer.waitFor("first-frame")
             return (host, viewer)
         }
@@ -68,6 +68,25 @@ extension EndToEnd {
                 return size == [width, height]
             }
             #expect(isFitted, "\(size)")
+        }
+
+        /// The environment names a compositor that has gone; or the person wants X.
+        @Test func withoutACompositorTheWindowIsOneOfX() throws {
+            let desktop = try WaylandDesktop()
+            let ports = try Ports()
+            let host = try Program.share(["--source", "pattern", "--content", "still"], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            for (variable, value) in [("WAYLAND_DISPLAY", "wayland-7"), ("SDL_VIDEODRIVER", "x11")] {
+                let viewer = try ProgramProcess(
+                    ["watch", "--json", "--no-audio", "--time-limit", "60", ports.target],
+                    environment: desktop.environment.merging(
+                        ["XDG_RUNTIME_DIR": desktop.runtime, variable: value]) { $1 })
+                defer { viewer.end() }
+                try viewer.waitFor("first-frame")
+                #expect(try !XConnection(desktop.display).visibleWindows().isEmpty, "\(variable)")
+                #expect(try desktop.window(of: "beamroom") == nil)
+            }
         }
     }
 }

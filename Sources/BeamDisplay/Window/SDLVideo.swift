@@ -44,19 +44,14 @@ import Glibc
         guard environment("SDL_VIDEODRIVER") == nil else { return nil }
         if display != nil { return ["x11"] }
         var drivers: [String] = []
+        let hasCompositor = WaylandSocket.answers
+        // In a Wayland session its own driver comes first: a window of XWayland is blurred at fractional scales.
+        if hasCompositor, WaylandSocket.isNamed { drivers.append("wayland") }
         if environment("DISPLAY") != nil { drivers.append("x11") }
-        if hasWaylandSocket { drivers.append("wayland") }
+        if hasCompositor, !WaylandSocket.isNamed { drivers.append("wayland") }
         // The console of a machine without a desktop.
         if drivers.isEmpty, access("/dev/dri/card0", R_OK | W_OK) == 0 { drivers.append("kmsdrm") }
         return drivers
-    }
-
-    /// Whether a compositor's socket is where libwayland looks for it. (A compositor may also pass an open connection.)
-    private static var hasWaylandSocket: Bool {
-        if environment("WAYLAND_SOCKET") != nil { return true }
-        let name = environment("WAYLAND_DISPLAY") ?? "wayland-0"
-        if name.hasPrefix("/") { return access(name, F_OK) == 0 }
-        return environment("XDG_RUNTIME_DIR").map { access("\($0)/\(name)", F_OK) == 0 } ?? false
     }
 
     /// The display to which a connection of our own is open, which tells when the server goes.
