@@ -88,7 +88,7 @@ public struct CommandContext: Sendable {
     }
 
     private static let lostDisplay =
-        "The display has gone: its X server has ended, or the connection to it was lost. "
+        "The display has gone: its X server or compositor has ended, or the connection to it was lost. "
         + "Watch again when it is back."
 
     /// Prints the reason of `ending`, and throws its exit status.

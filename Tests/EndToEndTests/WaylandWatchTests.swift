@@ -70,6 +70,22 @@ extension EndToEnd {
             #expect(isFitted, "\(size)")
         }
 
+        @Test func aCompositorThatEndsIsTold() throws {
+            let desktop = try WaylandDesktop()
+            let ports = try Ports()
+            let host = try Program.share(["--source", "pattern"], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let viewer = try ProgramProcess(
+                ["watch", "--json", "--no-audio", "--time-limit", "60", ports.target],
+                environment: desktop.environment.merging(["XDG_RUNTIME_DIR": desktop.runtime]) { $1 })
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            desktop.end()
+            #expect(try viewer.waitForEnd() == .exited(1))
+            #expect(viewer.errorText.contains("The display has gone"), "\(viewer.errorText)")
+        }
+
         /// The environment names a compositor that has gone; or the person wants X.
         @Test func withoutACompositorTheWindowIsOneOfX() throws {
             let desktop = try WaylandDesktop()

@@ -3,7 +3,7 @@ import CSDL2
 import Glibc
 import Synchronization
 
-/// What happens when the X server goes away.
+/// What happens when the X server goes away, or the Wayland compositor.
 ///
 /// Xlib calls a handler then, on the thread that has noticed it, and expects that the process ends there. If the handler
 /// returned, Xlib, SDL and the OpenGL driver would go on with values that they never got, some of them pointers. So that
@@ -72,7 +72,8 @@ enum DisplayLoss {
         return poll(&state, 1, 500) > 0 && state.revents & gone != 0
     }
 
-    private static func notice() -> Never {
+    /// The display has gone: the calling thread waits for the program's end.
+    static func notice() -> Never {
         eventfd_write(signal.load(ordering: .acquiring), 1)
         while true { pause() }
     }

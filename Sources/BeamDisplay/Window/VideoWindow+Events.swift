@@ -5,7 +5,10 @@ import CSDL2
 extension VideoWindow {
     func handle(_ event: SDL_Event, _ events: inout [WindowEvent]) {
         switch SDL_EventType(event.type) {
-        case SDL_QUIT: events.append(.quit)
+        case SDL_QUIT:
+            // To SDL a compositor that has gone is a person who closes the window.
+            if WaylandSurface.isLost(window) { DisplayLoss.notice() }
+            events.append(.quit)
         case SDL_WINDOWEVENT:
             switch SDL_WindowEventID(UInt32(event.window.event)) {
             case SDL_WINDOWEVENT_SIZE_CHANGED:

@@ -207,3 +207,5 @@ bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels
     wl_display_flush(window->display);
     return true;
 }
+
+bool beam_wayland_is_lost(void *display) { return !beam_load_libwayland() && wl_display_get_error(display) != 0; }

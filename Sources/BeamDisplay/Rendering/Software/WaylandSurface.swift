@@ -25,6 +25,16 @@ import CSDL2
 
     isolated deinit { beam_wayland_window_destroy(raw) }
 
+    /// Whether the window was on a Wayland compositor that has gone.
+    static func isLost(_ window: WindowHandle) -> Bool {
+        var info = SDL_SysWMinfo()
+        SDL_GetVersion(&info.version)
+        guard SDL_GetWindowWMInfo(window.raw, &info) == SDL_TRUE, info.subsystem == SDL_SYSWM_WAYLAND,
+            let display = info.info.wl.display
+        else { return false }
+        return beam_wayland_is_lost(UnsafeMutableRawPointer(display))
+    }
+
     func canvas() -> (canvas: PixelCanvas, isNew: Bool)? {
         let size = window.pixelSize
         guard size.area > 0 else { return nil }

@@ -26,4 +26,7 @@ void beam_wayland_window_destroy(beam_wayland_window *window);
 bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels, ptrdiff_t stride, int32_t width,
                               int32_t height, const beam_wayland_rect *rects, size_t count);
 
+// Whether the connection of the library's wl_display is lost.
+bool beam_wayland_is_lost(void *display);
+
 #endif
