@@ -22,6 +22,9 @@ protocol EncoderBackend: AnyObject {
     /// that delays frames. The frame's capture time is its picture's time.
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame?
 
+    /// Codes the last picture again, in a frame that changes nothing. Its damage is empty.
+    func encodeAgain(_ picture: Picture) throws(CodecError) -> EncodedFrame?
+
     /// Whether coding the last picture again would gain nothing.
     var isRefined: Bool { get }
 
@@ -37,6 +40,7 @@ extension EncoderBackend {
         // Not supported: ignored.
         set {}
     }
+    func encodeAgain(_ picture: Picture) throws(CodecError) -> EncodedFrame? { try encode(picture, keyframe: false) }
     var isRefined: Bool { true }
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> EncodedFrame? { nil }
 }

@@ -122,6 +122,19 @@ public final class VideoEncoder {
         return try backend.refine(picture, budget: budget)
     }
 
+    /// Codes the picture that was encoded last once more, as a frame that changes nothing: some tens of bytes with libx264.
+    /// It isn't refined, and no rate control takes it for a change.
+    ///
+    /// - Parameter picture: The last picture, the same pixels. Its time becomes the frame's capture time; its damage is
+    ///   ignored.
+    /// - Returns: Nil if an encoder delays frames.
+    public func encodeAgain(_ picture: Picture) throws(CodecError) -> EncodedFrame? {
+        try check(picture)
+        var picture = picture
+        picture.damage = DamageRegion()
+        return try backend.encodeAgain(picture)
+    }
+
     private func check(_ picture: Picture) throws(CodecError) {
         let format = settings.chroma.pixelFormat
         guard picture.format == format, picture.size == settings.size else {

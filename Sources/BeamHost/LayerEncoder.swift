@@ -52,6 +52,8 @@ struct LayerEncoder {
     private var keyframeDue: MediaTime?
     /// When the last picture is refined if no other comes; nil if it can't be.
     private var refinementDue: MediaTime?
+    /// When the last frame was made, of whatever kind.
+    private var lastFrame = MediaTime.zero
 
     init(
         _ layer: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
@@ -172,6 +174,7 @@ struct LayerEncoder {
         } else {
             try refine(at: now)
         }
+        try endPause(at: now)
         return deadline
     }
 
@@ -184,7 +187,7 @@ struct LayerEncoder {
     }
 
     private var deadline: MediaTime? {
-        var times = [keyframeDue, refinementDue]
+        var times = [keyframeDue, refinementDue, pauseEnd]
         if pending != nil { times.append(due.remembered) }
         if pending == nil, lastPicture != nil, let rest = ladder.requiredRest { times.append(lastMotion + rest) }
         return times.compactMap { $0 }.min()
@@ -288,6 +291,27 @@ struct LayerEncoder {
         if let frame { push(frame, waited: nil, begin: now) }
     }
 
+    /// When the last picture is coded once more because somebody wants a frame at least so often.
+    private var pauseEnd: MediaTime? {
+        // A keyframe or a picture that waits ends the pause itself.
+        guard let pause = demand.longestPause, pending == nil, keyframeDue == nil, lastPicture != nil else {
+            return nil
+        }
+        return lastFrame + max(pause, Self.leastRefinementInterval)
+    }
+
+    /// Codes the last picture once more, if no frame was made for too long. It says nothing of the content, so neither the
+    /// ladder nor the time of the next picture follows from it.
+    private mutating func endPause(at now: MediaTime) throws(CodecError) {
+        guard let end = pauseEnd, end <= now, var last = lastPicture else { return }
+        last.time = now
+        // A frame that an encoder delays comes with a later one.
+        lastFrame = now
+        encoder?.setRate(rate, isPathBound: isPathBound)
+        let frame = try coded(last) { encoder, last throws(CodecError) in try encoder.encodeAgain(last) }
+        if let frame { push(frame, waited: nil, begin: now) }
+    }
+
     /// Time to the next refinement. On a slow path a tenth of the rate stays unused, in case sizes were predicted too
     /// low.
     private func refinementPause(after unit: AccessUnit?) -> Duration {
@@ -349,8 +373,9 @@ struct LayerEncoder {
     }
 
     /// Pushes the frame to the sinks. `waited` is nil for a repeated picture.
-    private func push(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
+    private mutating func push(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
         let end = MediaTime.now
+        lastFrame = begin
         var frame = frame
         frame.layer = layer
         frame.isRepeated = waited == nil

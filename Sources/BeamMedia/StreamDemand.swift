@@ -23,6 +23,13 @@ public struct StreamDemand: Sendable, Hashable {
     /// They have the other layer.
     public var isWhole: Bool
 
+    /// Nobody is lowered for the consumer: its `bitRate` counts only while no other consumer watches the layer.
+    public var takesAnyRate = false
+
+    /// A frame is due at least so often: if nothing changes, the last picture is coded again. Nil: a still screen makes
+    /// none.
+    public var longestPause: Duration?
+
     public static let wholeSize = 8
 
     public init(
@@ -37,14 +44,19 @@ public struct StreamDemand: Sendable, Hashable {
         self.isWhole = isWhole
     }
 
-    /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, and a hold of
-    /// either holds both, unless one takes full quality only. A demand that isn't watched has no effect.
+    /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, unless one takes any
+    /// rate, and a hold of either holds both, unless one takes full quality only. The shorter pause counts, and disposable
+    /// frames are made if either wants them. A demand that isn't watched has no effect.
     public func union(_ other: StreamDemand) -> StreamDemand {
         guard other.isWatched else { return self }
         guard isWatched else { return other }
         var both = self
         both.isWhole = isWhole || other.isWhole
-        both.bitRate = both.isWhole ? nil : [bitRate, other.bitRate].compactMap { $0 }.min()
+        both.takesAnyRate = takesAnyRate && other.takesAnyRate
+        let rates = [self, other].filter { $0.takesAnyRate == both.takesAnyRate }.compactMap(\.bitRate)
+        both.bitRate = both.isWhole ? nil : rates.min()
+        both.wantsTemporalLayers = wantsTemporalLayers || other.wantsTemporalLayers
+        both.longestPause = [longestPause, other.longestPause].compactMap { $0 }.min()
         both.isHeld = !both.isWhole && (isHeld || other.isHeld)
         both.frameDivisor = both.isWhole ? 1 : max(frameDivisor, other.frameDivisor)
         both.eighths = max(eighths, other.eighths)

@@ -56,6 +56,29 @@ struct EncoderDemandTests {
         #expect(wanted.demand(layer: 0, at: .zero).bitRate == 300_000 && wanted.demand(layer: 0, at: .zero).isHeld)
     }
 
+    /// Browsers lower nobody's rate. What somebody needs to skip frames, or not to wait too long for one, is made.
+    @Test func aConsumerThatTakesAnyRateLowersNone() {
+        let wanted = EncoderDemand(wake: {})
+        let (browsers, network) = (wanted.addConsumer(), wanted.addConsumer())
+        var browser = StreamDemand(isWatched: true, bitRate: 300_000)
+        browser.takesAnyRate = true
+        browser.longestPause = .seconds(2)
+        browsers.set(browser, layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero) == browser)
+        network.set(StreamDemand(isWatched: true, bitRate: 900_000, wantsTemporalLayers: true), layer: 1)
+        let both = wanted.demand(layer: 1, at: .zero)
+        #expect(both.bitRate == 900_000 && !both.takesAnyRate)
+        #expect(both.wantsTemporalLayers && both.longestPause == .seconds(2))
+        network.set(StreamDemand(isWatched: true), layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero).bitRate == nil)
+        var other = StreamDemand(isWatched: true)
+        other.longestPause = .seconds(1)
+        network.set(other, layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero).longestPause == .seconds(1))
+        network.set(StreamDemand(), layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero) == browser)
+    }
+
     private final class Wakes: Sendable {
         private let number = Atomic(0)
         var count: Int { number.load(ordering: .relaxed) }

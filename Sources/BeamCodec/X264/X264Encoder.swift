@@ -138,6 +138,16 @@ final class X264Encoder: EncoderBackend {
         return unit.map { EncodedFrame(unit: $0, captureTime: picture.time) }
     }
 
+    func encodeAgain(_ picture: Picture) throws(CodecError) -> EncodedFrame? {
+        guard !needsKeyframe, pending.isEmpty, disposable == nil else { return try encode(picture, keyframe: false) }
+        // Drains the bucket, and says that what follows is neither a change nor a keyframe.
+        _ = control.hasRoom(bits: 0, at: picture.time)
+        _ = macroblocks.markDamaged(DamageRegion())
+        let unit = try code(picture, keyframe: false, quantiser: currentQuantiser)
+        control.coded(bits: unit.bytes.count * 8)
+        return EncodedFrame(unit: unit, captureTime: picture.time)
+    }
+
     /// Codes the last picture again at the same quality as a reference. A refinement can't refer to the disposable
     /// frame, and without this it would have to code that frame's change anew, at the refinement's quality.
     private func recodeAsReference(
