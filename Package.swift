@@ -41,6 +41,12 @@ func test(_ name: String, _ dependencies: Target.Dependency..., exclude: [String
 
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
 
+/// Of the page for browsers, in the order in which `Page` joins them.
+let pageParts = [
+    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "units.js", "sound.js", "statistics.js",
+    "page.js",
+]
+
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
@@ -113,6 +119,15 @@ let package = Package(
             "BeamNetwork", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock",
             "CBeamSockets",
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL),
+        .target(
+            name: "BeamWeb",
+            dependencies: [
+                "BeamSockets", "BeamIdentity", "BeamSession", "BeamWire", "BeamMedia", "BeamClock", "CBeamDTLS",
+                "CLateLibraries",
+                nio("NIOCore"), nio("NIOPosix"), nio("NIOWebSocket"), nioSSL, crypto,
+            ],
+            resources: pageParts.map { .embedInCode("Page/\($0)") },
+            swiftSettings: strict),
         library("BeamTrust", "BeamIdentity", "BeamLog", "BeamWire", "BeamMedia"),
         library("BeamWords", "BeamMedia", "BeamClock"),
 
@@ -136,7 +151,9 @@ let package = Package(
         // The same for every sample of sound.
         .target(name: "CBeamSound", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
-        shim("CLateLibraries", "CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus", flags: pipewire),
+        shim(
+            "CLateLibraries", "CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus", "CCrypto", "CSRTP",
+            flags: pipewire),
         // Streams of PipeWire, for the portal.
         shim("CBeamPortal", "CLateLibraries", flags: pipewire),
         // Keeps what libraries write to standard error away from people.
@@ -145,6 +162,8 @@ let package = Package(
         shim("CHeap"),
         // A client of a Wayland compositor that captures its outputs.
         shim("CBeamWayland", "CLateLibraries"),
+        // DTLS and SRTP, whose libraries have macros and callbacks.
+        shim("CBeamDTLS", "CLateLibraries", "CCrypto", "CSRTP"),
         // What Swift can't see of the system's sockets.
         shim("CBeamSockets"),
         .target(
@@ -169,6 +188,7 @@ let package = Package(
         system("CSystemd", pkgConfig: nil, apt: "libsystemd-dev"),
         system("CPulse", pkgConfig: nil, apt: "libpulse-dev"),
         system("COpus", pkgConfig: nil, apt: "libopus-dev"),
+        system("CSRTP", pkgConfig: nil, apt: "libsrtp2-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -219,6 +239,9 @@ let package = Package(
             "BeamClock", "CBeamSockets", nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras,
             x509,
             asn1),
+        test(
+            "BeamWebTests", "BeamWeb", "BeamSockets", "BeamIdentity", "BeamCodec", "BeamSound", "BeamCapture",
+            "BeamSession", "BeamWire", "BeamMedia", "BeamClock", "CBeamDTLS", crypto),
         test("BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",

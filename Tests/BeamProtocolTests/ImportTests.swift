@@ -81,6 +81,18 @@ struct ImportTests {
         }
     }
 
+    /// What both adapters to the network need is below both; neither knows the other.
+    @Test func theAdaptersToTheNetworkDoNotKnowEachOther() throws {
+        for (module, others) in [
+            ("BeamWeb", ["BeamNetwork", "BeamTrust", "BeamCodec"]), ("BeamNetwork", ["BeamWeb"]),
+            ("BeamSockets", ["BeamNetwork", "BeamWeb", "BeamIdentity"]),
+        ] {
+            for found in try imports(of: module) where others.contains(found.module) {
+                Issue.record("\(module): \(found.file) imports \(found.module)")
+            }
+        }
+    }
+
     /// The house, from the commands down: what each module of a layer may import of the others. The adapters below import
     /// none of these.
     @Test func theLayersImportOnlyWhatIsBelow() throws {
@@ -92,7 +104,8 @@ struct ImportTests {
         ]
         let adapters = [
             "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamDesktop",
-            "BeamSound", "BeamWords", "BeamMeasure", "BeamSession", "BeamLog", "BeamWire", "BeamPlayout", "BeamMedia",
+            "BeamWeb", "BeamSockets", "BeamSound", "BeamWords", "BeamMeasure", "BeamSession", "BeamLog", "BeamWire",
+            "BeamPlayout", "BeamMedia",
         ]
         for module in layers + adapters {
             for found in try imports(of: module) where layers.contains(found.module) {
@@ -139,7 +152,7 @@ struct ImportTests {
     /// The text has no types: a `Double` is recognised by its literal, or by a declaration in these folders.
     @Test func doublesAreConvertedToIntegersByClamping() throws {
         let targets = [
-            "BeamMedia", "BeamHost", "BeamViewer", "BeamNetwork", "BeamWords", "BeamDesktop",
+            "BeamMedia", "BeamHost", "BeamViewer", "BeamNetwork", "BeamSockets", "BeamWeb", "BeamWords", "BeamDesktop",
         ]
         let sources = try (Self.core + targets).flatMap { try texts(of: $0) }
         let declaration = /(?:var|let|func) (\w+)(?:: Double|[^\n]*?-> Double|(?:: \w+)? = -?\d+(?:\.\d|e))/
@@ -196,7 +209,7 @@ struct ImportTests {
     @Test(
         arguments: core + [
             "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay",
-            "BeamNetwork", "BeamDiscovery", "BeamWords", "BeamDesktop",
+            "BeamNetwork", "BeamSockets", "BeamWeb", "BeamDiscovery", "BeamWords", "BeamDesktop",
         ])
     func noStageWaitsByTheWallClock(_ target: String) throws {
         let wallClock =

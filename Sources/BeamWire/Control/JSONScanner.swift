@@ -2,9 +2,9 @@
 ///
 /// The protocol's messages are flat objects of a few keys. Foundation's decoder traps on 513 opening brackets (in Swift
 /// 6.3), so any peer could end the host with it.
-struct JSONScanner {
+package struct JSONScanner {
     /// A member's value.
-    enum Member: Hashable, Sendable {
+    package enum Member: Hashable, Sendable {
         case null
         case bool(Bool)
         /// Nil for a number that isn't whole or doesn't fit into `Int`.
@@ -23,7 +23,7 @@ struct JSONScanner {
 
     /// The members of the object in `text`; nil if it is another JSON value. Of members with the same name the last
     /// counts.
-    static func object(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: Member]? {
+    package static func object(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: Member]? {
         guard String(validating: text, as: UTF8.self) != nil else { throw Malformed() }
         var scanner = JSONScanner(bytes: text)
         scanner.skipSpace()
@@ -41,7 +41,7 @@ struct JSONScanner {
     }
 
     /// The texts of the object's values; nil if `text` is another JSON value. Of members with the same name the last counts.
-    static func texts(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: ArraySlice<UInt8>]? {
+    package static func texts(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: ArraySlice<UInt8>]? {
         guard try object(text) != nil else { return nil }
         var scanner = JSONScanner(bytes: text)
         scanner.skipSpace()
@@ -60,6 +60,28 @@ struct JSONScanner {
             found[name] = text[start..<scanner.bytes.startIndex]
             scanner.skipSpace()
         } while scanner.takeIfPresent(",")
+        return found
+    }
+
+    /// The strings of the array in `text`, at most `limit`; nil if it is another JSON value, or has another element.
+    package static func strings(_ text: ArraySlice<UInt8>, atMost limit: Int) throws(Malformed) -> [String]? {
+        guard String(validating: text, as: UTF8.self) != nil else { throw Malformed() }
+        var scanner = JSONScanner(bytes: text)
+        scanner.skipSpace()
+        guard scanner.takeIfPresent("[") else { return nil }
+        var found: [String] = []
+        scanner.skipSpace()
+        if !scanner.takeIfPresent("]") {
+            repeat {
+                scanner.skipSpace()
+                guard found.count < limit, scanner.bytes.first == UInt8(ascii: "\"") else { return nil }
+                found.append(try scanner.string())
+                scanner.skipSpace()
+            } while scanner.takeIfPresent(",")
+            try scanner.take("]")
+        }
+        scanner.skipSpace()
+        guard scanner.bytes.isEmpty else { throw Malformed() }
         return found
     }
 

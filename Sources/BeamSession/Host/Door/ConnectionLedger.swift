@@ -7,8 +7,8 @@ import BeamWire
 /// A connection is counted from when it is accepted until its device is known, its viewer is admitted, or it is closed.
 /// When all places are taken, the oldest connection of the prefix that holds most is evicted for one from a prefix that
 /// holds fewer.
-struct ConnectionLedger: Sendable {
-    enum Verdict: Hashable, Sendable {
+package struct ConnectionLedger: Sendable {
+    package enum Verdict: Hashable, Sendable {
         /// Keep the connection, and close `evicted`, whose place it takes.
         case admit(evicted: ConnectionID?)
         case refuse(reason: String)
@@ -49,11 +49,13 @@ struct ConnectionLedger: Sendable {
     /// Prefixes whose rate is kept. Beyond that, the least recently used one is dropped.
     private static let mostPrefixRates = 256
 
+    package init() {}
+
     var count: Int { entries.count }
 
     /// A connection was accepted. `isKnownAddress`: a known device was admitted from this address before; then only the
     /// limit of its prefix applies, not the total.
-    mutating func arrive(
+    package mutating func arrive(
         _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, now: MediaTime
     ) -> Verdict {
         let prefix = AddressPrefix(address)
@@ -96,13 +98,13 @@ struct ConnectionLedger: Sendable {
     }
 
     /// The person is being asked about its viewer.
-    mutating func markAsking(_ id: ConnectionID) {
+    package mutating func markAsking(_ id: ConnectionID) {
         if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].isAsking = true }
     }
 
     /// The peer is a known device: the connection no longer counts as unknown, and the tokens that it took are
     /// returned.
-    mutating func identified(_ id: ConnectionID) {
+    package mutating func identified(_ id: ConnectionID) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let entry = entries.remove(at: index)
         prefixRates[entry.prefix]?.bucket.putBack(1)
@@ -114,7 +116,7 @@ struct ConnectionLedger: Sendable {
     }
 
     /// Its viewer was admitted, or it has ended.
-    mutating func remove(_ id: ConnectionID) { entries.removeAll { $0.id == id } }
+    package mutating func remove(_ id: ConnectionID) { entries.removeAll { $0.id == id } }
 
     mutating func removeAll() { entries.removeAll() }
 

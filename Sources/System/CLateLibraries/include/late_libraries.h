@@ -22,6 +22,8 @@ const char *beam_load_libpulse(void);
 const char *beam_load_libopus(void);
 const char *beam_load_libpipewire(void);
 const char *beam_load_libwayland(void);
+const char *beam_load_libssl(void);
+const char *beam_load_libsrtp(void);
 
 // Opus's requests have variable arguments, which Swift can't pass. They return OPUS_OK or an error code.
 struct OpusEncoder;

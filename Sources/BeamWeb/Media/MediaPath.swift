@@ -1,0 +1,70 @@
+import BeamMedia
+import BeamWire
+
+/// One browser's way on the media port: from the offer over ICE and DTLS to SRTP. Confined to its event loop.
+final class MediaPath {
+    enum Stage {
+        /// It was offered the stream. What arrives of DTLS before its answer is kept.
+        case offered(early: [[UInt8]])
+        /// It has answered: the certificate is known, and its handshake may begin.
+        case answered(fingerprint: [UInt8], early: [[UInt8]])
+        case handshaking(DTLSConnection, since: MediaTime)
+        case established(DTLSConnection, SRTPSession)
+        /// For good.
+        case over
+    }
+
+    /// ICE's name and password of the host for this browser.
+    let name: String
+    let password: String
+    let offered: MediaTime
+    var stage = Stage.offered(early: [])
+    /// Where packets are sent; nil before the first authentic request.
+    private(set) var address: NetworkAddress?
+    /// Where authentic requests came from, the newest last.
+    private(set) var addresses: [NetworkAddress] = []
+    private(set) var lastRequest: MediaTime
+    /// A timeout of its handshake is scheduled.
+    var hasTimer = false
+
+    /// Datagrams that are kept before the browser's answer: a long first message comes in two.
+    private static let mostEarly = 4
+    /// A browser tries each of its addresses.
+    private static let mostAddresses = 8
+    /// From when on another address counts although the browser hasn't chosen it: it hasn't asked from the old one.
+    private static let silence = Duration.seconds(6)
+
+    init(name: String, password: String, now: MediaTime) {
+        self.name = name
+        self.password = password
+        offered = now
+        lastRequest = now
+    }
+
+    var isEstablished: Bool { if case .established = stage { true } else { false } }
+
+    /// An authentic request. Returns the address that is forgotten for this one.
+    func asked(from source: NetworkAddress, nominates: Bool, now: MediaTime) -> NetworkAddress? {
+        if address == nil || nominates || now - lastRequestHere > Self.silence { address = source }
+        if source == address { lastRequestHere = now }
+        lastRequest = now
+        addresses.removeAll { $0 == source }
+        addresses.append(source)
+        guard addresses.count > Self.mostAddresses else { return nil }
+        let oldest = addresses.firstIndex { $0 != address } ?? 0
+        return addresses.remove(at: oldest)
+    }
+
+    /// The last request from `address`.
+    private var lastRequestHere = MediaTime.distantPast
+
+    /// Keeps a datagram of DTLS until the handshake may begin.
+    func keepEarly(_ bytes: UnsafeRawBufferPointer) {
+        switch stage {
+        case .offered(let early) where early.count < Self.mostEarly: stage = .offered(early: early + [Array(bytes)])
+        case .answered(let fingerprint, let early) where early.count < Self.mostEarly:
+            stage = .answered(fingerprint: fingerprint, early: early + [Array(bytes)])
+        default: break
+        }
+    }
+}

@@ -1,0 +1,337 @@
+// The page's states, and its conversation with the host.
+
+const root = document.documentElement.dataset;
+const secureAddress = `https://${location.host}/`;
+/// Milliseconds: without a message the host is gone; for so long a page by https comes back without a code.
+const silence = 15000, resuming = 30000;
+
+const page = {
+  state: 'code',
+  socket: null,
+  stream: null,
+  token: null,
+  lostSince: null,
+  heard: 0,
+  hasPicture: false,
+  isPaused: false,
+  hidden: 'visible',
+
+  get forms() {
+    const forms = [];
+    if (UnitStream.isPossible) forms.push('codecs');
+    if (root.packets === 'yes' && PacketStream.isPossible) forms.push('webrtc');
+    return forms;
+  },
+
+  // MARK: Entering
+
+  begin() {
+    const code = /^#(\d{6})$/.exec(location.hash)?.[1];
+    if (this.forms.length === 0) return this.unusable(code);
+    if (code) {
+      // Not to be read from the history, or sent on with the address.
+      history.replaceState(null, '', location.pathname);
+      return this.hello(code);
+    }
+    this.askForCode();
+  },
+
+  unusable(code) {
+    this.enter('unusable');
+    if (isSecureContext) return screenView.card(words.unusable, words.unusableDetail);
+    screenView.card(words.insecure, words.insecureDetail, { secure: secureAddress + (code ? `#${code}` : '') });
+  },
+
+  askForCode(headline = words.typeCode, detail = '') {
+    this.enter('code');
+    const entry = root.code === 'yes', ask = root.asks === 'yes';
+    if (!entry && !ask) return screenView.card(words.noEntry);
+    screenView.card(entry || headline !== words.typeCode ? headline : words.askOnly, detail, { entry, ask });
+    element('code').disabled = element('enter').disabled = false;
+    if (!entry) return;
+    element('code').focus();
+    element('code').select();
+  },
+
+  submit() {
+    const code = element('code').value.replace(/[\s.·‐-―−-]/g, '');
+    if (!/^\d{6}$/.test(code)) {
+      screenView.problem(words.sixDigits);
+      return element('code').focus();
+    }
+    this.hello(code);
+  },
+
+  hello(code) {
+    screenView.problem('');
+    const hello = { t: 'hello', v: 1, can: this.forms };
+    if (code) hello.code = code;
+    if (this.socket?.readyState === WebSocket.OPEN) {
+      this.connecting();
+      return this.send(hello);
+    }
+    this.connecting();
+    this.open(() => this.send(hello));
+  },
+
+  connecting() {
+    this.enter('connecting');
+    screenView.card(words.connecting);
+  },
+
+  wrongCode(pause) {
+    this.askForCode();
+    element('code').value = '';
+    if (!pause) return screenView.problem(words.wrongCode);
+    element('code').disabled = element('enter').disabled = true;
+    let left = pause;
+    const tick = () => {
+      if (this.state !== 'code') return;
+      if (left <= 0) {
+        screenView.problem(words.wrongCode);
+        element('code').disabled = element('enter').disabled = false;
+        return element('code').focus();
+      }
+      screenView.problem(words.wrongCodeWait(left));
+      left -= 1;
+      setTimeout(tick, 1000);
+    };
+    tick();
+  },
+
+  // MARK: The socket
+
+  open(then) {
+    const socket = this.socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`);
+    socket.binaryType = 'arraybuffer';
+    this.heard = performance.now();
+    socket.onopen = then;
+    socket.onmessage = event => {
+      if (socket !== this.socket) return;
+      this.heard = performance.now();
+      if (typeof event.data === 'string') this.message(JSON.parse(event.data));
+      else this.stream?.unit?.(event.data);
+    };
+    socket.onclose = () => { if (socket === this.socket) this.lose(); };
+  },
+
+  send(message) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  },
+
+  closeSocket() {
+    const socket = this.socket;
+    this.socket = null;
+    socket?.close();
+  },
+
+  /// The socket is lost. By https the page comes back by itself, with its token; by http that could be heard by others.
+  lose() {
+    this.closeSocket();
+    // The host has waited long enough for another code: the next one opens another socket.
+    if (this.state === 'code' || this.isOver) return;
+    const wasIn = this.state === 'playing' || this.state === 'waiting' || this.state === 'lost';
+    this.lostSince ??= Date.now();
+    const headline = words.lost(new Date(this.lostSince).toLocaleTimeString(language));
+    if (wasIn && this.token !== null && Date.now() - this.lostSince < resuming) {
+      this.enter('lost');
+      screenView.card(headline, words.lostAgain);
+      return setTimeout(() => this.comeBack(), 1000);
+    }
+    this.endStream();
+    this.token = null;
+    this.askForCode(headline, location.protocol === 'https:' ? words.lostSecure : words.lostPlain);
+    this.lostSince = null;
+  },
+
+  comeBack() {
+    if (this.state !== 'lost') return;
+    this.open(() => this.send({ t: 'resume', token: this.token }));
+  },
+
+  // MARK: What the host says
+
+  message(message) {
+    switch (message.t) {
+      case 'ping': return this.send({ t: 'pong' });
+      case 'no': return this.wrongCode(message.pause);
+      case 'wait':
+        this.enter('asked');
+        return screenView.card(words.asked);
+      case 'in': return this.letIn(message.token ?? null);
+      case 'offer': return this.offered(message.sdp);
+      case 'stream': return this.described(message);
+      case 'again': return this.cameBack();
+      case 'expired':
+        this.token = null;
+        return this.lose();
+      case 'size': return this.stream?.sized?.(message.w, message.h);
+      case 'paused': this.isPaused = true; return this.showHeld();
+      case 'resumed': this.isPaused = false; return this.showHeld();
+      case 'visibility': this.hidden = message.what; return this.showHeld();
+      case 'caption': return spoken.caption(message.text);
+      case 'note': return spoken.note(message.from, message.text);
+      case 'failed': return this.failed();
+      case 'unusable':
+        this.over('unusable');
+        return this.unusable();
+      case 'ended': return this.over('ended', words.ended, words.endedDetail);
+      case 'kicked': return this.over('kicked', words.kicked, words.kickedDetail);
+      case 'refused': return this.refused(message);
+    }
+  },
+
+  refused({ why, reason }) {
+    // The host waits for another code for a while only; the next one opens another socket.
+    if (this.state === 'code') return this.closeSocket();
+    const detail = language === 'en' && reason && why !== 'declined' && why !== 'unanswered' ? `${reason}.` : '';
+    this.over('refused', words.refused[why] ?? words.refused.closed, detail);
+  },
+
+  // MARK: The stream
+
+  letIn(token) {
+    this.endStream();
+    this.token = token;
+    this.enter('waiting');
+    screenView.card(words.letIn, words.waiting);
+  },
+
+  begun(stream, way) {
+    this.stream = stream;
+    this.hasPicture = false;
+    screenView.way(way);
+  },
+
+  get streamEvents() {
+    return {
+      answer: sdp => this.send({ t: 'answer', sdp }),
+      drawn: number => this.send({ t: 'drawn', n: number }),
+      picture: () => this.seen(),
+      sound: () => soundControl.offer(this.stream),
+      failed: () => this.broken(),
+    };
+  },
+
+  offered(sdp) {
+    this.begun(new PacketStream(this.streamEvents), 'packets');
+    this.stream.offer(sdp);
+    const stream = this.stream;
+    setTimeout(() => { if (this.stream === stream && !this.hasPicture && !this.isPaused) this.noDatagrams(); }, 12000);
+  },
+
+  described(message) {
+    if (!(this.stream instanceof UnitStream)) this.begun(new UnitStream(this.streamEvents), 'units');
+    this.stream.describe(message);
+  },
+
+  seen() {
+    if (this.hasPicture && this.state === 'playing') return;
+    this.hasPicture = true;
+    if (this.state !== 'waiting') return;
+    this.enter('playing');
+    screenView.picture(true);
+    screenView.card(null);
+    this.showHeld();
+    this.keepAwake();
+  },
+
+  /// The socket is back; the stream by WebRTC went on meanwhile, the other one begins with a keyframe.
+  cameBack() {
+    this.lostSince = null;
+    this.enter('waiting');
+    screenView.card(words.letIn, words.waiting);
+    if (this.stream instanceof PacketStream && this.hasPicture) this.seen();
+  },
+
+  /// The decoder or the connection has given up.
+  broken() {
+    if (this.state === 'lost' || this.isOver) return;
+    if (this.stream instanceof UnitStream && this.token !== null && this.hasPicture) return this.lose();
+    if (this.stream instanceof PacketStream && !this.hasPicture) return this.noDatagrams();
+    this.failed();
+  },
+
+  failed() {
+    this.endStream();
+    this.closeSocket();
+    this.askForCode(words.failed, words.failedDetail);
+  },
+
+  noDatagrams() {
+    if (isSecureContext && location.protocol === 'https:') return this.failed();
+    this.over('unreachable', words.noDatagrams, words.noDatagramsDetail, { secure: secureAddress });
+  },
+
+  showHeld() {
+    const text = this.isPaused ? words.paused : words.hidden[this.hidden] ?? '';
+    screenView.banner(text);
+    if (this.state !== 'waiting') return;
+    if (this.isPaused) screenView.card(words.pausedHeadline, words.pausedDetail);
+    else screenView.card(words.letIn, words.waiting);
+  },
+
+  // MARK: Ends
+
+  get isOver() { return ['ended', 'kicked', 'refused', 'unusable', 'unreachable'].includes(this.state); },
+
+  over(state, headline, detail, parts = { again: true }) {
+    this.enter(state);
+    this.endStream();
+    this.closeSocket();
+    this.token = null;
+    this.lostSince = null;
+    if (headline) screenView.card(headline, detail, parts);
+  },
+
+  endStream() {
+    this.stream?.close();
+    this.stream = null;
+    this.hasPicture = false;
+    this.isPaused = false;
+    this.hidden = 'visible';
+    soundControl.clear();
+    statistics.hide();
+    spoken.clear();
+    screenView.banner('');
+    screenView.way(null);
+  },
+
+  enter(state) {
+    this.state = state;
+    document.body.dataset.state = state;
+  },
+
+  /// A phone's screen stays on while it shows something; by https only, as browsers have it.
+  keepAwake() {
+    navigator.wakeLock?.request('screen').catch(() => {});
+  },
+};
+
+element('entry').addEventListener('submit', event => {
+  event.preventDefault();
+  page.submit();
+});
+element('code').addEventListener('input', () => screenView.problem(''));
+element('ask').addEventListener('click', () => page.hello(null));
+element('again').addEventListener('click', () => page.askForCode());
+element('full').addEventListener('click', () => fullScreen.toggle());
+element('shot').addEventListener('click', () => takeScreenshot(page.stream));
+element('info').addEventListener('click', () => statistics.toggle(() => page.stream));
+element('stage').addEventListener('dblclick', () => fullScreen.toggle());
+addEventListener('keydown', event => {
+  if (page.state !== 'playing' || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  switch (event.key.toLowerCase()) {
+    case 'f': return fullScreen.toggle();
+    case 'm': return soundControl.toggle();
+    case 'i': return statistics.toggle(() => page.stream);
+    case 's': return takeScreenshot(page.stream);
+  }
+});
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible' && page.state === 'playing') page.keepAwake();
+});
+setInterval(() => {
+  if (page.socket && performance.now() - page.heard > silence) page.lose();
+}, 1000);
+page.begin();

@@ -1,0 +1,105 @@
+// Sound: off until somebody turns it on, as browsers want it. Opus packets of the WebSocket are decoded and lined up here;
+// that of WebRTC is played by the video element.
+
+class UnitSound {
+  /// Seconds that are held back when a gap has come: jitter of the WebSocket is less as a rule.
+  static get reserve() { return 0.05; }
+  /// More than this waits only if the sound device is slower than the host's: it is left out.
+  static get most() { return 0.25; }
+
+  constructor() {
+    this.isOn = false;
+    this.next = 0;
+  }
+
+  set(isOn, volume) {
+    if (isOn && !this.device) this.open();
+    this.isOn = isOn && this.device !== undefined;
+    if (this.gain) this.gain.gain.value = isOn ? volume : 0;
+    if (isOn) this.device?.resume().catch(() => {});
+  }
+
+  open() {
+    if (!('AudioDecoder' in window)) return;
+    this.device = new AudioContext({ sampleRate: 48000, latencyHint: 'interactive' });
+    this.gain = this.device.createGain();
+    this.gain.connect(this.device.destination);
+    this.begin();
+  }
+
+  begin() {
+    this.decoder = new AudioDecoder({ output: data => this.play(data), error: () => { this.decoder = null; } });
+    this.decoder.configure({ codec: 'opus', sampleRate: 48000, numberOfChannels: 2 });
+  }
+
+  unit(timestamp, data) {
+    if (!this.isOn) return;
+    if (!this.decoder) this.begin();
+    this.decoder.decode(new EncodedAudioChunk({ type: 'key', timestamp, data }));
+  }
+
+  play(data) {
+    const now = this.device.currentTime;
+    if (this.next < now) this.next = now + UnitSound.reserve;
+    if (this.isOn && this.next - now < UnitSound.most) {
+      const buffer = this.device.createBuffer(2, data.numberOfFrames, data.sampleRate);
+      for (let channel = 0; channel < 2; channel++) {
+        const plane = Math.min(channel, data.numberOfChannels - 1);
+        data.copyTo(buffer.getChannelData(channel), { planeIndex: plane, format: 'f32-planar' });
+      }
+      const source = this.device.createBufferSource();
+      source.buffer = buffer;
+      source.connect(this.gain);
+      source.start(this.next);
+      this.next += buffer.duration;
+    }
+    data.close();
+  }
+
+  close() {
+    this.isOn = false;
+    if (this.decoder && this.decoder.state !== 'closed') this.decoder.close();
+    this.decoder = null;
+    this.device?.close();
+    this.device = undefined;
+    this.gain = undefined;
+  }
+}
+
+// The button and the volume.
+const soundControl = {
+  stream: null,
+  isOn: false,
+
+  /// The stream has sound, which begins silent.
+  offer(stream) {
+    this.stream = stream;
+    this.isOn = false;
+    element('sound').hidden = false;
+    this.show();
+  },
+
+  toggle() {
+    if (!this.stream) return;
+    this.isOn = !this.isOn;
+    this.apply();
+    this.show();
+  },
+
+  apply() { this.stream?.setSound(this.isOn, element('volume').value / 100); },
+
+  show() {
+    element('sound').textContent = this.isOn ? words.soundOff : words.soundOn;
+    element('sound').setAttribute('aria-pressed', String(this.isOn));
+    element('volume').hidden = !this.isOn;
+  },
+
+  clear() {
+    this.stream = null;
+    this.isOn = false;
+    element('sound').hidden = true;
+    element('volume').hidden = true;
+  },
+};
+element('sound').addEventListener('click', () => soundControl.toggle());
+element('volume').addEventListener('input', () => soundControl.apply());

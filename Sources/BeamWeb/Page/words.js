@@ -1,0 +1,127 @@
+'use strict';
+// What the page says, in English and German. The sentences are those of the native window.
+
+const hostName = document.getElementById('host').textContent;
+const quoted = { en: `“${hostName}”`, de: `„${hostName}“` };
+
+const languages = {
+  en: {
+    typeCode: `Type the code that the screen of ${quoted.en} shows`,
+    codeLabel: 'The six digits that the host shows',
+    watch: 'Watch',
+    ask: 'Ask to be let in',
+    askOnly: `Ask the person at ${quoted.en} to let you in`,
+    sixDigits: 'The code has six digits.',
+    wrongCode: 'That isn’t the code that the host shows.',
+    wrongCodeWait: seconds => `That isn’t the code. Try again in ${seconds} s.`,
+    noEntry: `${quoted.en} lets nobody in by the web at the moment`,
+    connecting: `Connecting to ${quoted.en}…`,
+    asked: `The person at ${quoted.en} is asked to let you in`,
+    letIn: `${quoted.en} has let you in`,
+    waiting: 'Waiting for the picture…',
+    paused: `${quoted.en} has paused. Its last picture stays until it resumes.`,
+    pausedHeadline: `${quoted.en} has paused`,
+    pausedDetail: 'The picture comes when it resumes.',
+    hidden: {
+      windowHidden: 'The shared window is hidden: it is minimised, or on another workspace. This is its last picture.',
+      monitorOff: 'The shared monitor is off. This is its last picture; it goes on when it is back.',
+      regionOutside: 'The shared part of the screen is gone. This is the last picture.',
+    },
+    lost: since => `${quoted.en} hasn’t been reachable since ${since}`,
+    lostAgain: 'The network or that machine may be down. Trying again…',
+    lostPlain: 'Over http, coming back needs a new code: ask for it at the host.',
+    lostSecure: 'To come back, type the code that the host shows now.',
+    failed: 'The stream has broken off',
+    failedDetail: 'Type the code that the host shows now to begin anew.',
+    noDatagrams: 'No picture arrives',
+    noDatagramsDetail: 'The host has let you in, but nothing comes by UDP: a firewall may be in between. '
+      + 'By https the picture needs no UDP:',
+    ended: `${quoted.en} has ended its share`,
+    endedDetail: 'Load the page again when it shares again.',
+    kicked: `${quoted.en} has ended your stream`,
+    kickedDetail: 'The person there has sent this browser away.',
+    refused: {
+      declined: `The person at ${quoted.en} has declined`,
+      unanswered: `Nobody at ${quoted.en} has answered`,
+      closed: `${quoted.en} lets nobody new in`,
+      busy: `${quoted.en} has too many viewers or questions; try again later`,
+      violation: 'The host hasn’t understood this page; load it again',
+    },
+    again: 'Try again',
+    insecure: 'This browser can show the picture by https only',
+    insecureDetail: 'It has no H.264 in WebRTC. The browser may warn of the certificate there: it is the host’s own.',
+    toSecure: 'Go on by https',
+    unusable: 'This browser can’t show the picture',
+    unusableDetail: 'It has neither WebCodecs nor H.264 in WebRTC. A newer browser, or another one, can.',
+    protectionPlain: 'Over http: picture and sound are encrypted. Whoever listens on the network can read this code, which is '
+      + 'used up then. Whoever can change what passes on the network could see everything. Captions and notes come over '
+      + 'https only.',
+    protectionSecure: 'Over https everything is encrypted. If your browser has warned of the certificate, only comparing its '
+      + 'fingerprint with the one at the host shows that nobody is in between.',
+    soundOn: 'Turn sound on', soundOff: 'Sound off', volume: 'Volume',
+    full: 'Full screen', window: 'Leave full screen', shot: 'Screenshot', info: 'Statistics', bar: 'Controls',
+    picture: 'The shared screen', someone: 'The host',
+  },
+  de: {
+    typeCode: `Den Code eingeben, den der Bildschirm von ${quoted.de} zeigt`,
+    codeLabel: 'Die sechs Ziffern, die der Host zeigt',
+    watch: 'Ansehen',
+    ask: 'Um Einlass bitten',
+    askOnly: `Die Person an ${quoted.de} um Einlass bitten`,
+    sixDigits: 'Der Code hat sechs Ziffern.',
+    wrongCode: 'Das ist nicht der Code, den der Host zeigt.',
+    wrongCodeWait: seconds => `Das ist nicht der Code. In ${seconds} s noch einmal versuchen.`,
+    noEntry: `${quoted.de} lässt zurzeit niemanden über das Web ein`,
+    connecting: `Verbindung mit ${quoted.de}…`,
+    asked: `Die Person an ${quoted.de} wird um Einlass gebeten`,
+    letIn: `${quoted.de} hat dich eingelassen`,
+    waiting: 'Warten auf das Bild…',
+    paused: `${quoted.de} hat angehalten. Das letzte Bild bleibt, bis es weitergeht.`,
+    pausedHeadline: `${quoted.de} hat angehalten`,
+    pausedDetail: 'Das Bild kommt, wenn es weitergeht.',
+    hidden: {
+      windowHidden: 'Das geteilte Fenster ist verborgen: minimiert oder auf einer anderen Arbeitsfläche. '
+        + 'Dies ist sein letztes Bild.',
+      monitorOff: 'Der geteilte Monitor ist aus. Dies ist sein letztes Bild; es geht weiter, wenn er wieder da ist.',
+      regionOutside: 'Der geteilte Teil des Bildschirms ist weg. Dies ist das letzte Bild.',
+    },
+    lost: since => `${quoted.de} ist seit ${since} nicht erreichbar`,
+    lostAgain: 'Vielleicht ist das Netz oder der Rechner ausgefallen. Neuer Versuch…',
+    lostPlain: 'Über http braucht es zum Wiederkommen einen neuen Code: am Host danach fragen.',
+    lostSecure: 'Zum Wiederkommen den Code eingeben, den der Host jetzt zeigt.',
+    failed: 'Der Stream ist abgebrochen',
+    failedDetail: 'Um neu zu beginnen, den Code eingeben, den der Host jetzt zeigt.',
+    noDatagrams: 'Es kommt kein Bild an',
+    noDatagramsDetail: 'Der Host hat dich eingelassen, aber über UDP kommt nichts an: vielleicht ist eine Firewall dazwischen. '
+      + 'Über https braucht das Bild kein UDP:',
+    ended: `${quoted.de} teilt nicht mehr`,
+    endedDetail: 'Die Seite neu laden, wenn wieder geteilt wird.',
+    kicked: `${quoted.de} hat deinen Stream beendet`,
+    kickedDetail: 'Die Person dort hat diesen Browser weggeschickt.',
+    refused: {
+      declined: `Die Person an ${quoted.de} hat abgelehnt`,
+      unanswered: `Niemand an ${quoted.de} hat geantwortet`,
+      closed: `${quoted.de} lässt niemanden neu ein`,
+      busy: `${quoted.de} hat zu viele Zuschauer oder Anfragen; später noch einmal versuchen`,
+      violation: 'Der Host hat diese Seite nicht verstanden; bitte neu laden',
+    },
+    again: 'Noch einmal',
+    insecure: 'Dieser Browser kann das Bild nur über https zeigen',
+    insecureDetail: 'Er hat kein H.264 in WebRTC. Vielleicht warnt er dort vor dem Zertifikat: es ist das eigene des Hosts.',
+    toSecure: 'Weiter über https',
+    unusable: 'Dieser Browser kann das Bild nicht zeigen',
+    unusableDetail: 'Er hat weder WebCodecs noch H.264 in WebRTC. Ein neuerer oder ein anderer kann es.',
+    protectionPlain: 'Über http: Bild und Ton sind verschlüsselt. Wer im Netz mithört, kann diesen Code lesen, der dann '
+      + 'verbraucht ist. Wer verändern kann, was durch das Netz geht, könnte alles sehen. Untertitel und Notizen kommen nur '
+      + 'über https.',
+    protectionSecure: 'Über https ist alles verschlüsselt. Hat der Browser vor dem Zertifikat gewarnt, zeigt nur der Vergleich '
+      + 'seines Fingerabdrucks mit dem am Host, dass niemand dazwischen ist.',
+    soundOn: 'Ton einschalten', soundOff: 'Ton aus', volume: 'Lautstärke',
+    full: 'Vollbild', window: 'Vollbild verlassen', shot: 'Bildschirmfoto', info: 'Statistik', bar: 'Bedienung',
+    picture: 'Der geteilte Bildschirm', someone: 'Der Host',
+  },
+};
+
+const language = (navigator.language || 'en').toLowerCase().startsWith('de') ? 'de' : 'en';
+const words = languages[language];
+document.documentElement.lang = language;

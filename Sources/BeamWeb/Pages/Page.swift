@@ -1,0 +1,75 @@
+import BeamMedia
+import BeamSession
+import BeamWire
+
+/// A browser's page: from its WebSocket to the end of its stream, and beyond a lost socket. Confined to its event loop.
+final class Page {
+    enum State {
+        /// Its first message is awaited.
+        case opened
+        /// The door decides, or the person does.
+        case judged
+        /// It may try another code.
+        case rejected
+        case admitted(PageMessage.StreamForm)
+    }
+
+    let id: ConnectionID
+    let address: IPAddress
+    let kind: String
+    let isSecure: Bool
+    /// This machine's address that the browser has reached.
+    let localAddress: IPAddress?
+    /// Nil while its socket is lost.
+    var connection: WebConnection?
+    private(set) var state = State.opened
+    /// When the state began.
+    private(set) var since: MediaTime
+    /// How it can have the stream.
+    var form: PageMessage.StreamForm?
+    /// The door knows it.
+    var isOpened = false
+    /// By which it can come again.
+    var token: String?
+    /// When its socket was lost.
+    var lostAt: MediaTime?
+    var nextPing: MediaTime
+    /// Of its packets.
+    var sources: BrowserSources?
+    /// What it was told last.
+    var size: PixelSize?
+
+    init(_ connection: WebConnection, now: MediaTime) {
+        id = connection.id
+        address = connection.address
+        kind = connection.kind
+        isSecure = connection.isSecure
+        localAddress = connection.localAddress
+        self.connection = connection
+        since = now
+        nextPing = now + WebTimes.ping
+    }
+
+    func enter(_ state: State, now: MediaTime) {
+        self.state = state
+        since = now
+    }
+
+    /// Captions and notes aren't for an unencrypted socket; that of this machine itself has no listeners.
+    var isPrivate: Bool { isSecure || address.isLoopback }
+
+    func send(_ message: HostMessage) { connection?.socket?.send(message) }
+}
+
+/// Times of pages.
+enum WebTimes {
+    /// From the socket to the first message.
+    static let firstMessage = Duration.seconds(10)
+    /// From a wrong code to the next try: the page opens another socket for a later one.
+    static let nextTry = Duration.seconds(120)
+    static let ping = Duration.seconds(5)
+    /// Without a message the page is dead.
+    static let silence = Duration.seconds(15)
+    /// So long a lost socket's browser may come again without a code.
+    static let resuming = Duration.seconds(30)
+}

@@ -1,0 +1,135 @@
+import BeamClock
+import BeamMedia
+import BeamSession
+import BeamWire
+import Foundation
+import Testing
+
+@testable import BeamWeb
+
+/// The page in real browsers, with frames of the real encoder and a door that knows its codes.
+@Suite(.serialized)
+struct BrowserTests {
+    /// An address at which a page isn't a secure context, as at other machines.
+    static let address = OwnAddresses.all().first {
+        if case .v4 = $0 { !$0.isLoopback } else { false }
+    }?.description
+
+    private static func state(_ name: String) -> String { "document.body.dataset.state === '\(name)'" }
+
+    /// How many different pictures are seen in 0.7 s.
+    private static let movement = """
+        new Promise(async done => {
+          const picture = document.body.classList.contains('packets') ? document.getElementById('video') : document.getElementById('canvas');
+          const small = document.createElement('canvas'); small.width = 160; small.height = 90;
+          const context = small.getContext('2d', { willReadFrequently: true });
+          const sums = new Set();
+          for (let i = 0; i < 12; i++) {
+            context.drawImage(picture, 0, 0, 160, 90);
+            const data = context.getImageData(0, 0, 160, 90).data;
+            let sum = 0; for (let j = 0; j < data.length; j++) sum = (sum * 31 + data[j]) >>> 0;
+            sums.add(sum);
+            await new Promise(next => setTimeout(next, 60));
+          }
+          done(sums.size);
+        })
+        """
+
+    @Test(.enabled(if: Chromium.isInstalled && address != nil, "Chromium or a network isn't there"))
+    func chromiumWatchesByHTTP() throws {
+        let address = try #require(Self.address)
+        let web = try TestWeb(bind: nil)
+        let film = Film(web, PixelSize(width: 1283, height: 721))
+        let chromium = try Chromium()
+        try chromium.navigate("http://\(address):\(web.server.port)/")
+        try chromium.wait(until: Self.state("code"))
+        #expect(try chromium.evaluate("isSecureContext") as? Bool == false)
+        #expect(try chromium.text("document.activeElement.id") == "code")
+        try chromium.type("12 34")
+        try chromium.press("Enter", code: 13, text: "\r")
+        #expect(try chromium.text("document.getElementById('problem').textContent") == "The code has six digits.")
+        try chromium.evaluate("document.getElementById('code').value = ''")
+        try chromium.type("000 000")
+        try chromium.press("Enter", code: 13, text: "\r")
+        try chromium.wait(until: "document.getElementById('problem').textContent.startsWith('That isn')")
+        try chromium.type("482-913")
+        try chromium.press("Enter", code: 13, text: "\r")
+        try chromium.wait(until: Self.state("playing"))
+        try chromium.wait(until: "document.getElementById('video').videoWidth === 1284")
+        // An odd size: what the decoder adds isn't shown.
+        #expect(
+            try chromium.text("getComputedStyle(document.documentElement).getPropertyValue('--cropX')").hasPrefix(
+                "1.0007"))
+        #expect(try chromium.number(Self.movement) >= 6)
+        #expect(web.server.figures.first?.way == .packetsGCM)
+
+        web.server.tellAll(.paused)
+        try chromium.wait(until: "document.getElementById('banner').textContent.includes('has paused')")
+        web.server.tellAll(.resumed)
+        try chromium.wait(until: "document.getElementById('banner').textContent === ''")
+        // Nothing that others could read.
+        web.server.tellAll(.caption("Secret"))
+        web.server.tellAll(.sourceVisibility(.monitorOff))
+        try chromium.wait(until: "document.getElementById('banner').textContent.includes('monitor is off')")
+        #expect(try chromium.text("document.getElementById('caption').textContent") == "")
+
+        let id = try #require(web.server.figures.first?.id)
+        web.server.tell(.refused(.sentAway, reason: "Away"), to: id)
+        try chromium.wait(until: Self.state("kicked"))
+        withExtendedLifetime(film) {}
+    }
+
+    @Test(.enabled(if: Chromium.isInstalled && address != nil, "Chromium or a network isn't there"))
+    func aCodeInTheAddressIsSentAndRemoved() throws {
+        let address = try #require(Self.address)
+        let web = try TestWeb(bind: nil, hasSound: true)
+        let film = Film(web, PixelSize(width: 640, height: 360))
+        let chromium = try Chromium(width: 390, height: 844, isPhone: true, language: "de")
+        try chromium.navigate("http://\(address):\(web.server.port)/#482913")
+        try chromium.wait(until: Self.state("playing"))
+        #expect(try chromium.text("location.href") == "http://\(address):\(web.server.port)/")
+        #expect(try chromium.text("document.documentElement.lang") == "de")
+        #expect(try chromium.text("document.getElementById('sound').textContent") == "Ton einschalten")
+        web.server.shutdown()
+        try chromium.wait(until: Self.state("ended"))
+        withExtendedLifetime(film) {}
+    }
+
+    @Test(.enabled(if: Chromium.isInstalled, "Chromium isn't there"))
+    func chromiumWatchesByHTTPSAndComesBack() throws {
+        let web = try TestWeb(hasSound: true)
+        let film = Film(web, PixelSize(width: 641, height: 361))
+        let chromium = try Chromium()
+        try chromium.navigate("https://127.0.0.1:\(web.server.port)/#482913")
+        try chromium.wait(until: Self.state("playing"))
+        #expect(web.server.figures.first?.way == .units)
+        #expect(try chromium.number("document.getElementById('canvas').width") == 641)
+        #expect(try chromium.number(Self.movement) >= 6)
+        web.server.tellAll(.caption("Guten Tag"))
+        try chromium.wait(until: "document.getElementById('caption').textContent === 'Guten Tag'")
+        // Its socket is lost; nobody types a code.
+        let id = try #require(web.server.figures.first?.id)
+        web.server.handle.perform { $0.pages[id]?.connection?.channel.close(promise: nil) }
+        try chromium.wait(until: Self.state("lost"))
+        try chromium.wait(until: Self.state("playing"))
+        #expect(web.server.figures.first?.id == id)
+        #expect(web.told.all.count { if case .hello = $0 { true } else { false } } == 1)
+        withExtendedLifetime(film) {}
+    }
+
+    @Test(.enabled(if: Firefox.isInstalled && address != nil, "Firefox or a network isn't there"))
+    func firefoxWithoutH264IsSentToHTTPSAndWatchesThere() throws {
+        let address = try #require(Self.address)
+        let web = try TestWeb(bind: nil)
+        let film = Film(web, PixelSize(width: 640, height: 360))
+        let firefox = try Firefox()
+        try firefox.navigate("http://\(address):\(web.server.port)/#482913")
+        try firefox.wait(until: Self.state("unusable"))
+        let link = try firefox.text("document.getElementById('secure').href")
+        #expect(link == "https://\(address):\(web.server.port)/#482913")
+        try firefox.navigate(link)
+        try firefox.wait(until: Self.state("playing"))
+        #expect(web.server.figures.first?.way == .units)
+        withExtendedLifetime(film) {}
+    }
+}
