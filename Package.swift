@@ -71,7 +71,8 @@ let package = Package(
         .executableTarget(
             name: "beamroom",
             dependencies: [
-                "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
+                "BeamHost", "BeamWeb", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery",
+                "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
                 "BeamMedia",
                 "BeamClock", "BeamMeasure", "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
@@ -85,13 +86,14 @@ let package = Package(
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
+            "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock", "CQREncode", "CLateLibraries"),
         library(
-            "BeamHost", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
+            "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
             "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
         library(
             "BeamViewer", "BeamWords", "BeamSound", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery",
-            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
+            "BeamNetwork", "BeamSockets", "BeamTrust", "BeamIdentity", "BeamPlayout", "BeamSession", "BeamLog",
+            "BeamWire",
             "BeamMedia",
             "BeamClock"),
 
@@ -116,7 +118,8 @@ let package = Package(
         library("BeamDesktop", "BeamBus", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
         library("BeamSound", "BeamMedia", "BeamClock", "CBeamSound", "CPulse", "COpus", "CSDL2", "CLateLibraries"),
         library(
-            "BeamNetwork", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock",
+            "BeamNetwork", "BeamSockets", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",
+            "BeamClock",
             "CBeamSockets",
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL),
         .target(
@@ -141,6 +144,10 @@ let package = Package(
         core("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
+        // Event loops, listening sockets, bursts of datagrams: for the two adapters to the network.
+        library(
+            "BeamSockets", "BeamSession", "BeamWire", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
+            nio("NIOPosix")),
         // Owners of libav's handles, for the codec and for recorded files.
         library("BeamLibAV", "BeamMedia", "CAVCodec", "CLateLibraries"),
         // Messages of D-Bus, for the desktop's services and its portal.
@@ -153,6 +160,7 @@ let package = Package(
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
         shim(
             "CLateLibraries", "CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus", "CCrypto", "CSRTP",
+            "CQREncode",
             flags: pipewire),
         // Streams of PipeWire, for the portal.
         shim("CBeamPortal", "CLateLibraries", flags: pipewire),
@@ -189,6 +197,7 @@ let package = Package(
         system("CPulse", pkgConfig: nil, apt: "libpulse-dev"),
         system("COpus", pkgConfig: nil, apt: "libopus-dev"),
         system("CSRTP", pkgConfig: nil, apt: "libsrtp2-dev"),
+        system("CQREncode", pkgConfig: nil, apt: "libqrencode-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -207,7 +216,8 @@ let package = Package(
         .executableTarget(
             name: "beamroom-crowd",
             dependencies: [
-                "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamWire", "BeamMedia", "BeamClock",
+                "BeamNetwork", "BeamSockets", "BeamTrust", "BeamIdentity", "BeamSession", "BeamWire", "BeamMedia",
+                "BeamClock",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Lab/Crowd", swiftSettings: strict),
@@ -235,7 +245,8 @@ let package = Package(
         test("BeamIdentityTests", "BeamIdentity", "BeamWire", crypto, cryptoExtras, x509, asn1),
         test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamLog", "BeamWire"),
         test(
-            "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",
+            "BeamNetworkTests", "BeamNetwork", "BeamSockets", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire",
+            "BeamMedia",
             "BeamClock", "CBeamSockets", nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras,
             x509,
             asn1),

@@ -1,6 +1,7 @@
 import BeamClock
 import BeamMedia
 import BeamNetwork
+import BeamSockets
 import Foundation
 
 /// All viewers on one event loop: with a thread each, the scheduler would be measured.

@@ -126,6 +126,8 @@ struct SessionPair {
             if case .wait(let deadline, _) = output { return deadline }
             hasSpoken = true
             switch output {
+            // No browser comes.
+            case .browser: break
             case .transmit(let burst): take(burst)
             case .send(_, let bytes): viewer.handle(.controlMessage(bytes), now: now)
             case .wait, .close, .requestKeyframe, .demand, .soundDemand, .event: break

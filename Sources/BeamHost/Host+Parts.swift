@@ -5,6 +5,7 @@ import BeamMedia
 import BeamNetwork
 import BeamSession
 import BeamSound
+import BeamWeb
 
 /// What a host is made of, and what its parts tell each other and the person.
 extension Host {
@@ -24,6 +25,43 @@ extension Host {
             broadcast: network.session.broadcast, handlers: handlers)
     }
 
+    /// What the host's server tells: the words, the browsers, the list of viewers and the encoder.
+    static func handlers(
+        _ words: HostWords, _ browsers: WebSink.Link, _ guests: GuestRegistry?, _ viewers: EncoderDemand.Consumer,
+        _ sound: SoundWish, _ onNotice: @escaping Notify
+    ) -> HostServer.Handlers {
+        HostServer.Handlers(
+            onEvent: { event in
+                if case .room(let event) = event {
+                    words.handle(event)
+                    browsers.handle(event)
+                }
+                if let guests { guests.handle(event) } else { onNotice(.session(event)) }
+            }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
+            onDemand: { viewers.set($0, layer: $1) }, onSoundDemand: { sound.set($0) },
+            onBrowser: { browsers.tell($0, $1) })
+    }
+
+    /// Whether what is shared can be seen.
+    static func tell(
+        _ visibility: SourceVisibility, _ server: HostServer, _ web: WebSink?, _ onNotice: Notify
+    ) {
+        server.setSourceVisibility(visibility)
+        web?.setVisibility(visibility)
+        onNotice(.sourceVisibility(visibility))
+    }
+
+    /// Nil: no browsers are let in.
+    static func web(
+        _ options: HostOptions, bitRate: Int, hasSound: Bool, _ server: HostServer, _ link: WebSink.Link,
+        _ wanted: EncoderDemand, _ sound: SoundWish, _ onNotice: @escaping Notify
+    ) throws -> WebSink? {
+        guard var web = options.web else { return nil }
+        web.stream = BrowserStream.Configuration(
+            bitRate: bitRate, usesFullChroma: options.chroma != .subsampled, hasSound: hasSound)
+        return try WebSink(web, door: server, link, consumer: wanted.addConsumer(), sound: sound, onNotice)
+    }
+
     /// Nil: nothing is recorded.
     static func recorder(
         _ options: HostOptions, hasSound: Bool, _ wanted: EncoderDemand, _ keepsFullLayer: RecordingWish,
@@ -41,7 +79,7 @@ extension Host {
     /// Starts to share the sound; nil: there is none.
     static func sound(
         _ source: (any SoundSource)?, _ options: HostOptions, into sinks: [any FrameSink], isRecorded: Bool,
-        _ demand: SoundWish, _ onNotice: @escaping Notify
+        viewers: SoundWish, browsers: SoundWish, _ onNotice: @escaping Notify
     ) -> SoundStage? {
         guard let source else { return nil }
         let sound = SoundStage(source, bitRate: options.soundBitRate, into: sinks) {
@@ -49,7 +87,8 @@ extension Host {
         }
         sound.start()
         if isRecorded { sound.want(SoundDemand(full: true), by: .recorder) }
-        demand.follow { sound.want($0, by: .viewers) }
+        viewers.follow { sound.want($0, by: .viewers) }
+        browsers.follow { sound.want($0, by: .browsers) }
         return sound
     }
 

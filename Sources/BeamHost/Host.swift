@@ -28,6 +28,8 @@ public final class Host: Sendable {
     private let isStopped = Atomic<Bool>(false)
     private let sinks: [any FrameSink]
     private let recorder: RecorderSink?
+    /// Nil: no browsers are let in.
+    private let web: WebSink?
     private let words: HostWords
     private let desktop: HostDesktop
     private let onNotice: @Sendable (HostNotice) -> Void
@@ -61,30 +63,29 @@ public final class Host: Sendable {
             onNotice: onNotice)
         defer { if !isStarted { words.close() } }
         let guests = options.room == nil ? GuestRegistry(options.store, onNotice) : nil
-        let soundDemand = SoundWish()
-        let handlers = HostServer.Handlers(
-            onEvent: { event in
-                if case .room(let event) = event { words.handle(event) }
-                if let guests { guests.handle(event) } else { onNotice(.session(event)) }
-            }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
-            onDemand: { viewers.set($0, layer: $1) }, onSoundDemand: { soundDemand.set($0) })
+        let (soundDemand, webSound, webLink) = (SoundWish(), SoundWish(), WebSink.Link())
+        let handlers = Self.handlers(words, webLink, guests, viewers, soundDemand, onNotice)
         let server = try Self.server(
             options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, handlers)
+        let network = NetworkSink(server, consumer: viewers)
+        defer { if !isStarted { network.close() } }
         keepsFullLayer.follow { server.setFullLayerKept($0) }
         try guests?.connect(server)
+        let web = try Self.web(
+            options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, server, webLink, wanted, webSound,
+            onNotice)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
-        let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])
-        source.onVisibility { visibility in
-            server.setSourceVisibility(visibility)
-            onNotice(.sourceVisibility(visibility))
-        }
+        let sinks = ([network, web, recorder] as [(any FrameSink)?]).compactMap { $0 }
+        source.onVisibility { Self.tell($0, server, web, onNotice) }
         let capture = CaptureStage(source, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(
             settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: sinks,
             handlers: Self.encodeHandlers(capture, server, onNotice))
         server.setPictureSize(size)
         for sink in sinks { sink.open() }
-        let sound = Self.sound(soundSource, options, into: sinks, isRecorded: recorder != nil, soundDemand, onNotice)
+        let sound = Self.sound(
+            soundSource, options, into: sinks, isRecorded: recorder != nil, viewers: soundDemand, browsers: webSound,
+            onNotice)
         isStarted = true
         words.start { server.write($0) }
         let desktop = HostDesktop(options, server.controlPort, onLock: { source.setScreenLocked($0) }) { input in
@@ -98,6 +99,7 @@ public final class Host: Sendable {
         self.desktop = desktop
         self.sinks = sinks
         self.recorder = recorder
+        self.web = web
         self.guests = guests
         self.server = server
         self.slot = slot
@@ -110,7 +112,8 @@ public final class Host: Sendable {
         description = HostDescription(
             name: options.name, source: info.description, size: size, frameRate: info.frameRate,
             bitRate: encoderSettings.bitRate, encoder: encoderName, bindAddress: options.server.bindAddress,
-            controlPort: server.controlPort, mediaPort: server.mediaPort)
+            controlPort: server.controlPort, mediaPort: server.mediaPort, web: web?.description)
+        webCode = web == nil ? nil : options.server.session.door.webCode?.current
     }
 
     /// Answers `HostEvent.viewerAsks`.
@@ -122,6 +125,7 @@ public final class Host: Sendable {
     public func setPaused(_ isPaused: Bool) {
         guard capture.setPaused(isPaused) else { return }
         sound?.setPaused(isPaused)
+        web?.setPaused(isPaused)
         if let room { room.setPaused(isPaused) } else { server.write(.alert(isPaused ? .paused : .resumed)) }
         onNotice(.paused(isPaused))
     }
@@ -152,11 +156,23 @@ public final class Host: Sendable {
     /// Replaces it by a random one, if there is one.
     public func renewCode() { server.renewCode() }
 
+    /// The code for browsers at the start; nil: none is accepted.
+    public let webCode: PairingCode?
+
+    /// Replaces the code for browsers.
+    public func setWebCode(_ code: PairingCode) { server.setWebCode(code) }
+
+    /// Replaces it by a random one, if there is one.
+    public func renewWebCode() { server.renewWebCode() }
+
     /// Totals; the stages' times since the last report, or since the start.
     public func report(sinceStart: Bool = false) -> HostReport {
         let encoded = encode.report(sinceStart: sinceStart)
+        var (session, viewers) = (server.statistics, server.viewers)
+        web?.complete(&viewers)
+        session.watching += viewers.count { $0.isBrowser && $0.isWatching }
         return HostReport(
-            time: .now, session: server.statistics, viewers: server.viewers, captured: capture.captured,
+            time: .now, session: session, viewers: viewers, captured: capture.captured,
             encoded: encoded.encoded,
             replaced: slot.replaced + encoded.leftOut, size: encoded.size, layers: encoded.layers,
             soundPackets: sound?.report.packets, recording: recorder?.report, capture: encoded.capture,

@@ -5,6 +5,7 @@ import BeamNetwork
 import BeamSession
 import BeamSound
 import BeamTrust
+import BeamWeb
 
 /// What to share, and how.
 public struct HostOptions: Sendable {
@@ -53,6 +54,8 @@ public struct HostOptions: Sendable {
     /// The store of paired viewers.
     public var store: TrustStore
     public var server: HostServer.Options
+    /// What serves browsers, without what this host adds; nil: none are let in.
+    public var web: WebServer.Options?
     /// The .mkv or .mp4 file for the recording of layer 0; nil: none.
     public var recordPath: String?
     /// A file, a pipe or `-` (standard input) to read captions from; nil: none.
@@ -98,6 +101,8 @@ public enum HostNotice: Sendable {
     case recordingHasGaps
     /// The recording has ended; sharing goes on. `reason` is for a person.
     case recordingFailed(reason: String)
+    /// A browser gets the picture, that long after it was let in.
+    case browserStarted(session: String, after: Duration)
     /// What the sound is captured from, and whether it can be. Sent first when that is known, then on each change.
     case sound(SoundCaptureState)
     /// Sound can't be encoded on this machine. Sharing goes on without. `reason` is for a person.
@@ -130,6 +135,19 @@ public struct HostDescription: Sendable {
     public var bindAddress: String?
     public var controlPort: UInt16
     public var mediaPort: UInt16
+    /// Where browsers come; nil: nowhere.
+    public var web: Web?
+
+    /// Where browsers come.
+    public struct Web: Sendable {
+        /// Of the page, by http and https.
+        public var port: UInt16
+        public var mediaPort: UInt16
+        /// Why browsers have to come by https; the end of a sentence. Nil: they don't.
+        public var packetsUnavailable: String?
+        /// SHA-256 of the certificate that https shows: 32 bytes.
+        public var fingerprint: [UInt8]
+    }
 }
 
 /// Totals since the start; times since the last report.

@@ -1,3 +1,4 @@
+import BeamSockets
 import NIOCore
 
 /// The last handler of a version 1 control connection: passes bytes and the end of the connection to the driver.
@@ -43,16 +44,5 @@ final class ControlConnection: ChannelInboundHandler {
     private func end() {
         events?.onEnd(reason)
         events = nil
-    }
-}
-
-extension Channel {
-    /// Closes the connection once everything written has left. Closing a socket with unread bytes resets it, and the
-    /// peer might lose the last line. So this shuts down the sending direction first, and closes when the peer has
-    /// closed, or after a second.
-    func closeAfterFlushing() {
-        close(mode: .output, promise: nil)
-        let channel = self
-        eventLoop.scheduleTask(in: .seconds(1)) { channel.close(mode: .all, promise: nil) }
     }
 }

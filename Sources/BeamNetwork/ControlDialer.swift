@@ -1,4 +1,5 @@
 import BeamSession
+import BeamSockets
 import BeamWire
 import NIOCore
 import NIOPosix
@@ -311,7 +312,7 @@ final class ControlDialer {
         open.removeAll { $0 === attempt }
         let hasOther = open.contains { $0.endpoint == endpoint && $0.channel != nil }
         // A lost packet of this attempt, if another one has come further.
-        if reason == NetworkError.noAnswer, hasOther { return }
+        if reason == NetworkReason.noAnswer, hasOther { return }
         candidates.failed(endpoint, "\(endpoint): \(reason)")
         goOn()
     }

@@ -1,5 +1,6 @@
 import BeamIdentity
 import BeamSession
+import BeamSockets
 import BeamWire
 import NIOCore
 import NIOPosix

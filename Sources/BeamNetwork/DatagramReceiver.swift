@@ -1,3 +1,4 @@
+import BeamSockets
 import CBeamSockets
 
 /// Receives datagrams from a media socket, several in one system call, into memory that is reused.
@@ -24,19 +25,5 @@ final class DatagramReceiver {
                 size: message.segment_size, body)
         }
         return 0
-    }
-}
-
-/// Datagrams that the system has merged (UDP_GRO): all of the same length but the last, which may be shorter.
-enum Segments {
-    /// Calls `body` for each datagram. If `size` is 0, `bytes` is one datagram, which may be empty.
-    static func forEach(in bytes: UnsafeRawBufferPointer, size: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
-        guard size > 0, size < bytes.count else { return body(bytes) }
-        var start = 0
-        while start < bytes.count {
-            let end = min(start + size, bytes.count)
-            body(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-            start = end
-        }
     }
 }

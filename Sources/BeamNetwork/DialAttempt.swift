@@ -1,4 +1,5 @@
 import BeamSession
+import BeamSockets
 import NIOCore
 
 /// One of the connections that a `ControlDialer` tries to make to a host. Confined to its event loop.

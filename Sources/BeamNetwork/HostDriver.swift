@@ -2,6 +2,7 @@ import BeamClock
 import BeamLog
 import BeamMedia
 import BeamSession
+import BeamSockets
 import BeamWire
 import Glibc
 import NIOCore
@@ -165,6 +166,7 @@ final class HostDriver: GuestDriver {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): control?.send(bytes, on: id)
             case .close(let id): control?.close(id)
+            case .browser(let id, let verdict): handlers.onBrowser(id, verdict)
             case .transmit(let burst): sender?.send(burst)
             case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)

@@ -3,6 +3,7 @@ import BeamIdentity
 import BeamLog
 import BeamMedia
 import BeamSession
+import BeamSockets
 import BeamWire
 import NIOCore
 
@@ -41,17 +42,21 @@ public final class HostServer: Sendable {
         public var onDemand: @Sendable (StreamDemand, _ layer: Int) -> Void
         /// Which encodings of the sound viewers want has changed; none at first.
         public var onSoundDemand: @Sendable (SoundDemand) -> Void
+        /// What the door says to a browser, by its connection.
+        public var onBrowser: @Sendable (ConnectionID, BrowserVerdict) -> Void
 
         public init(
             onEvent: @escaping @Sendable (HostEvent) -> Void,
             requestKeyframe: @escaping @Sendable (_ layer: Int) -> Void,
             onDemand: @escaping @Sendable (StreamDemand, _ layer: Int) -> Void,
-            onSoundDemand: @escaping @Sendable (SoundDemand) -> Void = { _ in }
+            onSoundDemand: @escaping @Sendable (SoundDemand) -> Void = { _ in },
+            onBrowser: @escaping @Sendable (ConnectionID, BrowserVerdict) -> Void = { _, _ in }
         ) {
             self.onEvent = onEvent
             self.requestKeyframe = requestKeyframe
             self.onDemand = onDemand
             self.onSoundDemand = onSoundDemand
+            self.onBrowser = onBrowser
         }
     }
 
@@ -97,7 +102,11 @@ public final class HostServer: Sendable {
         handle.perform { $0.submit(sound) }
     }
 
-    /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
+    /// What a browser's page does, whose connection somebody else has: `.browserOpened`, `.browserHello` or
+    /// `.browserClosed`.
+    public func browser(_ input: Door.Input) { handle.perform { $0.handle(input) } }
+
+    /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked`, `.browserAsks` or `.digitsShown`.
     public func decide(_ connection: ConnectionID, accept: Bool) {
         handle.perform { $0.handle(.decision(connection, accept: accept)) }
     }
@@ -122,6 +131,7 @@ public final class HostServer: Sendable {
             switch viewer {
             case .device(let key): $0.handle(.block(key))
             case .address(let address): $0.handle(.blockAddress(address))
+            case .browser(let session): $0.handle(.blockBrowser(session: session))
             }
         }
     }
@@ -135,6 +145,12 @@ public final class HostServer: Sendable {
     public func renewCode() {
         handle.perform { $0.handle(.renewCode) }
     }
+
+    /// Replaces the code for browsers.
+    public func setWebCode(_ code: PairingCode) { handle.perform { $0.handle(.webCode(code)) } }
+
+    /// Replaces it by a random one, if there is one.
+    public func renewWebCode() { handle.perform { $0.handle(.renewWebCode) } }
 
     /// Tells the viewers whether the screen is being shared.
     public func setBroadcast(_ isOn: Bool) {

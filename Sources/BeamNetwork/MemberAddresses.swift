@@ -1,4 +1,5 @@
 import BeamMedia
+import BeamSockets
 import BeamWire
 import NIOCore
 import NIOPosix

@@ -2,6 +2,7 @@ import BeamIdentity
 import BeamLog
 import BeamMedia
 import BeamSession
+import BeamSockets
 import BeamWire
 import NIOCore
 

@@ -1,3 +1,4 @@
+import BeamSockets
 import Glibc
 import NIOCore
 import NIOPosix
@@ -24,9 +25,6 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
         }
     }
 
-    /// TCP's handshake wasn't answered in time.
-    static let noAnswer = "no answer"
-
     init(binding address: String, port: Int, _ error: any Error) {
         switch (error as? IOError)?.errnoCode {
         case EADDRINUSE: self = .portInUse(port: port, address: address)
@@ -34,39 +32,4 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
         default: self = .cannotBind(address: address, port: port, reason: networkReason(error))
         }
     }
-}
-
-/// The resolver doesn't know it.
-private func unknownName(_ name: String) -> String { "no machine is known by the name “\(name)” here" }
-
-/// The reason of a network error, in the system's words.
-func networkReason(_ error: any Error) -> String {
-    if let error = error as? IOError {
-        switch error.errnoCode {
-        case ECONNREFUSED: return "nobody shares there (connection refused)"
-        case EHOSTUNREACH: return "no machine answers at that address"
-        case ENETUNREACH: return "this machine has no way to that network"
-        default: return String(cString: strerror(error.errnoCode))
-        }
-    }
-    if let error = error as? NIOConnectionError {
-        if let failure = error.connectionErrors.first { return networkReason(failure.error) }
-        return unknownName(error.host)
-    }
-    if let error = error as? ChannelError {
-        switch error {
-        case .connectTimeout: return NetworkError.noAnswer
-        case .eof, .inputClosed, .outputClosed, .ioOnClosedChannel, .alreadyClosed: return "the connection has ended"
-        default: break
-        }
-    }
-    // A numeric address that can't be read, or a name that can't be resolved. NIO's values have no words for people.
-    if let error = error as? SocketAddressError, case .unknown(let host, _) = error {
-        return unknownName(host)
-    }
-    if error is SocketAddressError || error is SocketAddressError.FailedToParseIPByteBuffer {
-        return "this isn't an address"
-    }
-    if let error = error as? SocketAddressError.UnknownHost { return unknownName(error.host) }
-    return "an unexpected error of the network (\(error))"
 }

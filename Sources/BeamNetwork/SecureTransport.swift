@@ -1,4 +1,5 @@
 import BeamIdentity
+import BeamSockets
 import BeamWire
 import NIOCore
 import NIOSSL

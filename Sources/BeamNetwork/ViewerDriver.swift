@@ -1,6 +1,7 @@
 import BeamClock
 import BeamMedia
 import BeamSession
+import BeamSockets
 import CBeamSockets
 import Glibc
 import NIOCore

@@ -5,7 +5,8 @@ import Glibc
 
 /// The format of `guests-PID-START.json` and `orders-PID-START.json`:
 ///
-///     { "version": 1, "guests": [ { "name": "Sofa", "key": "9f86…64 digits" }, { "name": "192.0.2.7", "address": "192.0.2.7" } ] }
+///     { "version": 1, "guests": [ { "name": "Sofa", "key": "9f86…64 digits" }, { "name": "192.0.2.7", "address": "192.0.2.7" },
+///       { "name": "Chrome on Android", "browser": "0F3A…-…" } ] }
 ///
 /// Names come from viewers. They are cleaned when written, and validated when read.
 enum GuestsFile {
@@ -24,6 +25,8 @@ enum GuestsFile {
         var name: String
         var key: String?
         var address: String?
+        /// Its session.
+        var browser: String?
     }
 
     static func encode(_ guests: [Guest]) -> [UInt8] {
@@ -33,6 +36,7 @@ enum GuestsFile {
                 switch guest.identity {
                 case .device(let key): Entry(name: guest.shownName, key: key.hex)
                 case .address(let address): Entry(name: guest.shownName, address: address.description)
+                case .browser(let session): Entry(name: guest.shownName, browser: session)
                 }
             })
         return StoredForm.bytes(form)
@@ -46,9 +50,13 @@ enum GuestsFile {
         var guests: [Guest] = []
         for entry in form.guests {
             guard DeviceName.isValid(entry.name) else { return nil }
-            switch (entry.key.flatMap { DeviceKey(hex: $0) }, entry.address.flatMap { IPAddress(text: $0) }) {
-            case (let key?, nil): guests.append(Guest(identity: .device(key), name: entry.name))
-            case (nil, let address?): guests.append(Guest(identity: .address(address), name: nil))
+            let key = entry.key.flatMap { DeviceKey(hex: $0) }
+            let address = entry.address.flatMap { IPAddress(text: $0) }
+            switch (key, address, entry.browser) {
+            case (let key?, nil, nil): guests.append(Guest(identity: .device(key), name: entry.name))
+            case (nil, let address?, nil): guests.append(Guest(identity: .address(address), name: nil))
+            case (nil, nil, let session?) where UUID(uuidString: session) != nil:
+                guests.append(Guest(identity: .browser(session: session), name: entry.name))
             default: return nil
             }
         }
@@ -64,6 +72,9 @@ extension Guest {
             let name = DeviceName.cleaned(name ?? "")
             return name.isEmpty ? key.description : name
         case .address(let address): return address.description
+        case .browser:
+            let name = DeviceName.cleaned(name ?? "")
+            return name.isEmpty ? "Browser" : name
         }
     }
 }

@@ -89,6 +89,11 @@ extension TrustStore {
                         name: known.guest.shownName, identity: identity, wasRemembered: false, wasWatching: true)
                 }
             }
+            if let browser = try Self.browser(called: text, devices, watching) {
+                try order(browser, among: watching, in: directory)
+                return Eviction(
+                    name: browser.shownName, identity: browser.identity, wasRemembered: false, wasWatching: true)
+            }
             let remembered = Set(devices.map(\.key))
             let match = try Self.match(text, devices, watching)
             let identity = Guest.Identity.device(match.key)
@@ -104,6 +109,25 @@ extension TrustStore {
                 name: match.name, identity: identity, wasRemembered: remembered.contains(match.key),
                 wasWatching: guest != nil)
         }
+    }
+
+    /// The one browser of that name that watches; nil: there is none. A device may have the same name.
+    private static func browser(
+        called text: String, _ devices: [RememberedDevice], _ watching: [Watching]
+    ) throws(TrustStoreError) -> Guest? {
+        let browsers = Set(
+            watching.map(\.guest).filter { guest in
+                if case .browser = guest.identity { DeviceNames.areSame(guest.shownName, text) } else { false }
+            })
+        guard let browser = browsers.first else { return nil }
+        let namesakes: [RememberedDevice]
+        do throws(TrustStoreError) {
+            namesakes = [try match(text, devices, watching)]
+        } catch .unknownDevice {
+            namesakes = []
+        }
+        guard browsers.count == 1, namesakes.isEmpty else { throw .ambiguousBrowser(DeviceName.cleaned(text)) }
+        return browser
     }
 
     /// The one device that `text` refers to, among remembered and watching ones.

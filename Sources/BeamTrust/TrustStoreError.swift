@@ -22,6 +22,8 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
     case ambiguousDevice(String, matches: [RememberedDevice])
     /// An unencrypted viewer watches from this address, and a device has the address as its name.
     case ambiguousAddress(String, RememberedDevice)
+    /// Several browsers, or a browser and a device, have this name.
+    case ambiguousBrowser(String)
     /// The associated value is the cleaned name.
     case unusableName(String)
     case nameTaken(String, by: RememberedDevice)
@@ -64,6 +66,9 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
             "“\(name)” matches \(matches.count) devices: "
                 + matches.map { "“\($0.name)” (key \(Self.key($0, of: matches)))" }.joined(separator: ", ")
                 + ". Name the one that you mean by the digits of its key."
+        case .ambiguousBrowser(let name):
+            "Several viewers are called “\(name)”, and a browser has no key to name it by. In the terminal of the share, x lists "
+                + "them by number."
         case .ambiguousAddress(let address, let namesake):
             "An unencrypted viewer watches from \(address), and a device is called “\(namesake.name)” (key \(namesake.key)). Send that device away first, by the digits of its key, or rename it."
         }

@@ -1,6 +1,7 @@
 import BeamIdentity
 import BeamNetwork
 import BeamSession
+import BeamSockets
 import BeamWire
 import Dispatch
 import Synchronization

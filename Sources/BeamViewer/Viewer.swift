@@ -5,6 +5,7 @@ import BeamLog
 import BeamMedia
 import BeamNetwork
 import BeamSession
+import BeamSockets
 import BeamSound
 import BeamTrust
 import BeamWire

@@ -1,5 +1,6 @@
 import BeamDisplay
 import BeamNetwork
+import BeamSockets
 import Foundation
 
 /// What several viewers in one process use together.

@@ -142,6 +142,7 @@ extension WebDriver {
         guard let page = pages[id] else { return }
         switch verdict {
         case .refused(let why, let reason): refuse(page, why, reason)
+        case .closed: end(page)
         case .asking:
             guard case .judged = page.state else { return }
             listener?.markAsking(id)

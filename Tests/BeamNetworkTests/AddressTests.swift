@@ -1,3 +1,4 @@
+import BeamSockets
 import BeamWire
 import NIOCore
 import Testing

@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamSession
+import BeamSockets
 import BeamWire
 import CBeamSockets
 import Foundation

@@ -1,6 +1,7 @@
 import BeamIdentity
 import BeamMedia
 import BeamSession
+import BeamSockets
 import NIOCore
 import NIOPosix
 import Testing

@@ -1,3 +1,4 @@
+import BeamSockets
 import Dispatch
 import NIOCore
 import Synchronization

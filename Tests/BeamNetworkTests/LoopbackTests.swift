@@ -1,4 +1,5 @@
 import BeamMedia
+import BeamSockets
 import Foundation
 import Glibc
 import Testing

@@ -1,4 +1,5 @@
 import BeamIdentity
+import BeamSockets
 import Foundation
 import NIOCore
 import NIOPosix

@@ -1,5 +1,6 @@
 import BeamIdentity
 import BeamMedia
+import BeamSockets
 import BeamWire
 import Testing
 

@@ -1,3 +1,4 @@
+import BeamSockets
 import Testing
 
 @testable import BeamNetwork

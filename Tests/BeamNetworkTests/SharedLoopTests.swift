@@ -2,6 +2,7 @@ import BeamClock
 import BeamIdentity
 import BeamMedia
 import BeamNetwork
+import BeamSockets
 import Testing
 
 /// Several viewers on one event loop.

@@ -4,6 +4,7 @@ import BeamLog
 import BeamMedia
 import BeamNetwork
 import BeamSession
+import BeamSockets
 import BeamWire
 import Foundation
 import Synchronization

@@ -64,13 +64,20 @@ enum Sample {
             age: .zero)
     }
 
+    static var factsWithBrowsers: HostDescription {
+        var facts = facts
+        facts.web = HostDescription.Web(
+            port: 52347, mediaPort: 52348, packetsUnavailable: nil, fingerprint: (0..<32).map { $0 })
+        return facts
+    }
+
     static let limit = PictureLimit(full: size, sent: size, bounds: PictureBounds(sides: size, area: 921_600))
     static let files = [OutputPath.Kind.recording, .frames, .transcript, .sound].map { OutputPath(kind: $0, path: "f") }
 }
 
 enum PairingSample: SampleKind {
     case asked, wrongCode, comparisonFailed, refused, connectionsRefused, unknownPeers, codeChanged, devicePaired, letIn
-    case getsPicture, left, sentAway, listening
+    case getsPicture, left, sentAway, listening, webCodeChanged
 
     init(_ event: ProgramEvent.Pairing) {
         switch event {
@@ -87,6 +94,7 @@ enum PairingSample: SampleKind {
         case .left: self = .left
         case .sentAway: self = .sentAway
         case .listening: self = .listening
+        case .webCodeChanged: self = .webCodeChanged
         }
     }
 
@@ -112,12 +120,17 @@ enum PairingSample: SampleKind {
         case .left: visitors.map { .left($0, session: "s", reason: "r") }
         case .sentAway: [.sentAway(name: "sofa", isForGood: false)]
         case .listening: [.listening(failure: "r"), .listening(failure: nil)]
+        case .webCodeChanged:
+            [.seconds(600), nil].map { left in
+                .webCodeChanged(CodeChange(code: nil, service: .everybody, reason: .used, left: left))
+            }
         }
     }
 }
 
 enum ShareSample: SampleKind {
-    case ready, paused, sourceVisible, sound, soundFailed, layer, viewerLimited, overload, recording, recordingFailed
+    case ready, browserStarted, paused, sourceVisible, sound, soundFailed, layer, viewerLimited, overload, recording,
+        recordingFailed
     case transcriptFailed, stats, summary
 
     init(_ event: ProgramEvent.Share) {
@@ -127,6 +140,7 @@ enum ShareSample: SampleKind {
         case .sourceVisible: self = .sourceVisible
         case .sound: self = .sound
         case .soundFailed: self = .soundFailed
+        case .browserStarted: self = .browserStarted
         case .layer: self = .layer
         case .viewerLimited: self = .viewerLimited
         case .overload: self = .overload
@@ -141,7 +155,8 @@ enum ShareSample: SampleKind {
     var samples: [ProgramEvent.Share] {
         let rate = StreamRate(Sample.report(isFull: true), in: 1)
         return switch self {
-        case .ready: [.ready(Sample.facts)]
+        case .ready: [.ready(Sample.facts), .ready(Sample.factsWithBrowsers)]
+        case .browserStarted: [.browserStarted(session: "s", milliseconds: 70)]
         case .paused: [.paused(true)]
         case .sourceVisible: SourceVisibility.allCases.map { .sourceVisible($0) }
         case .sound:

@@ -51,7 +51,7 @@ public struct DoorSession: Sendable {
                 case .event(let event): return .event(event)
                 case .quiet(let id): door.quiet(id, heardElsewhere: nil, now: now)
                 // Here guests have nothing to watch, and what they say is about that.
-                case .admitted, .left, .disconnected, .message: break
+                case .admitted, .left, .disconnected, .message, .browser: break
                 }
             } else if isEnded {
                 return .wait(until: .distantFuture)

@@ -6,6 +6,12 @@ import BeamWire
 public struct ConnectionID: Hashable, Sendable {
     public let value: UInt64
     public init(_ value: UInt64) { self.value = value }
+
+    /// The first number of browsers' connections, which something else numbers than the others.
+    public static let firstOfBrowsers: UInt64 = 1 << 62
+
+    /// It is that of a browser's page.
+    public var isBrowser: Bool { value >= Self.firstOfBrowsers && value < Self.firstOfBrowsers << 1 }
 }
 
 /// Datagrams to send in one system call.
@@ -36,6 +42,8 @@ public enum HostEvent: Sendable, Equatable {
     /// A version 2 viewer asks to compare digits. Answer with `Door.Input.decision` whether the person agrees. There are no
     /// digits before that.
     case comparisonAsked(ConnectionID, from: Visitor)
+    /// A browser asks to watch, without a code. Answer with `Door.Input.decision`.
+    case browserAsks(ConnectionID, from: Visitor)
     /// Both screens show these digits now. Answer with `Door.Input.decision` whether they are the same.
     case digitsShown(ConnectionID, digits: PairingCode, from: Visitor)
     /// A comparison that the person had agreed to failed; `failures` have within a day. Somebody may be trying for
@@ -49,6 +57,8 @@ public enum HostEvent: Sendable, Equatable {
     case devicePaired(DeviceKey, name: String, isToBeRemembered: Bool)
     /// Unknown viewers have to type another code.
     case codeChanged(CodeChange)
+    /// Browsers' persons have to type another code.
+    case webCodeChanged(CodeChange)
     /// A viewer has typed the code and is paired. `isStillValid`: the code lets in others, too.
     case codeServed(to: Visitor, isStillValid: Bool)
     /// In a room: a newcomer's proof of the code has come. `Door.Input.codeVerdict` says whether it may be checked.
@@ -143,6 +153,8 @@ public struct ViewerFigures: Sendable, Equatable {
     public var name: String?
     public var address: IPAddress
     public var isEncrypted: Bool
+    /// It is a browser, of whose stream the session doesn't know (`BrowserStream`).
+    public var isBrowser: Bool
     /// The viewer gets the reduced layer.
     public var isReduced = false
     /// The viewer gets the stream.
@@ -169,7 +181,8 @@ public struct ViewerFigures: Sendable, Equatable {
         session = member.session.description
         name = member.peer.name
         address = member.address
-        isEncrypted = member.peer.isSecure
+        isEncrypted = !member.peer.isVersion1
+        isBrowser = member.peer.isBrowser
         since = member.admitted
     }
 }

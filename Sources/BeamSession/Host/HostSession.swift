@@ -54,6 +54,8 @@ public struct HostSession: Sendable {
         case send(ConnectionID, [UInt8])
         /// Close once everything sent so far has left.
         case close(ConnectionID)
+        /// For a browser's page.
+        case browser(ConnectionID, BrowserVerdict)
         case transmit(MediaBurst)
         /// The layer's next frame has to be a keyframe; it is needed even if the screen doesn't change.
         case requestKeyframe(layer: Int)
@@ -222,7 +224,8 @@ public struct HostSession: Sendable {
         while let output = door.popOutput() {
             switch output {
             case .send(let id, let bytes): outputs.append(.send(id, bytes))
-            case .close(let id): outputs.append(.close(id))
+            case .close(let id): outputs.append(id.isBrowser ? .browser(id, .closed) : .close(id))
+            case .browser(let id, let verdict): outputs.append(.browser(id, verdict))
             case .event(let event): outputs.append(.event(event))
             case .admitted(let guest, let isResumed): admitted(guest, isResumed: isResumed, now: now)
             case .left(let id):
@@ -288,13 +291,17 @@ public struct HostSession: Sendable {
     /// The admitted viewers, in the order of admission.
     public var guests: [Guest] { door.guests }
 
-    public var statistics: HostStatistics { broadcast.statistics }
+    public var statistics: HostStatistics {
+        var statistics = broadcast.statistics
+        statistics.viewers += door.members.count(where: \.peer.isBrowser)
+        return statistics
+    }
 
-    /// One for each viewer, in the order of admission.
+    /// One for each viewer, in the order of admission. Of browsers' streams it says nothing.
     public var viewerStatistics: [ViewerFigures] {
         door.members.compactMap { member in
             var figures = ViewerFigures(member)
-            return broadcast.complete(&figures, of: member.id) ? figures : nil
+            return figures.isBrowser || broadcast.complete(&figures, of: member.id) ? figures : nil
         }
     }
 }

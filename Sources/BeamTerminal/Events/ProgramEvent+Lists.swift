@@ -87,6 +87,7 @@ extension Guest.Identity {
         switch self {
         case .device(let key): ["key": key.description]
         case .address(let address): ["address": text ?? "\(address)"]
+        case .browser(let session): ["session": session]
         }
     }
 }

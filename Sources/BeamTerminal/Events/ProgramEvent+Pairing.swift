@@ -12,6 +12,8 @@ extension ProgramEvent {
         /// What anybody can cause, as `what` says, summed up.
         case unknownPeers(what: String, count: Int, addresses: Int, seconds: Int)
         case codeChanged(CodeChange)
+        /// The browsers' code.
+        case webCodeChanged(CodeChange)
         /// At either end.
         case devicePaired(name: String, isRemembered: Bool)
         case letIn(Visitor, session: String, isResumed: Bool)
@@ -33,13 +35,8 @@ extension ProgramEvent {
             case .unknownPeers(let what, let count, let addresses, let seconds):
                 Record(
                     "unknown-peers", ["what": what, "count": count, "addresses": addresses, "seconds": seconds])
-            case .codeChanged(let change):
-                Record(
-                    "code-changed",
-                    [
-                        "why": change.reason.word, "isThere": change.code != nil,
-                        "seconds": change.left.map { Int($0.inSeconds.rounded()) }, "by": change.member,
-                    ])
+            case .codeChanged(let change): Record("code-changed", change.fields)
+            case .webCodeChanged(let change): Record("web-code-changed", change.fields)
             case .devicePaired(let name, let isRemembered):
                 Record("device-paired", ["name": name, "remembered": isRemembered])
             case .letIn(let visitor, let session, let isResumed):
@@ -54,6 +51,15 @@ extension ProgramEvent {
             case .listening(let failure): Record("listening", ["on": failure == nil, "reason": failure])
             }
         }
+    }
+}
+
+extension CodeChange {
+    fileprivate var fields: [String: any EventField] {
+        [
+            "why": reason.word, "isThere": code != nil, "seconds": left.map { Int($0.inSeconds.rounded()) },
+            "by": member,
+        ]
     }
 }
 

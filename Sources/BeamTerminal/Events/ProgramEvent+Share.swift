@@ -7,6 +7,8 @@ extension ProgramEvent {
     /// What is shared from here, and how it is sent: of `share`, and of a room's member that shares.
     public enum Share: Sendable {
         case ready(HostDescription)
+        /// A browser gets the picture, so many milliseconds after it was let in.
+        case browserStarted(session: String, milliseconds: Double)
         case paused(Bool)
         case sourceVisible(SourceVisibility)
         case sound(SoundCaptureState)
@@ -27,7 +29,14 @@ extension ProgramEvent {
             case .ready(let facts):
                 Record(
                     "ready",
-                    facts.picture.merging(["name": facts.name, "port": Int(facts.controlPort)]) { $1 })
+                    facts.picture.merging(
+                        [
+                            "name": facts.name, "port": Int(facts.controlPort),
+                            "webPort": facts.web.map { Int($0.port) },
+                            "webMediaPort": facts.web.map { Int($0.mediaPort) },
+                        ]) { $1 })
+            case .browserStarted(let session, let time):
+                Record("browser-started", ["session": session, "ms": time])
             case .paused(let isPaused): Record("paused", ["on": isPaused])
             case .sourceVisible(let visibility): Record(visibility)
             case .sound(let state): Record("sound", state.fields)

@@ -68,15 +68,19 @@ public final class Console: Sendable {
     private static func rows(_ line: [UInt8], _ descriptor: Int32) -> Int {
         let columns = size(descriptor).columns
         guard columns > 0 else { return 1 }
-        // Without what sets the colour: ESC [ … m.
+        return max(1, (self.columns(String(decoding: line, as: UTF8.self)) + columns - 1) / columns)
+    }
+
+    /// Of a line without what sets the colour: ESC [ … m.
+    private static func columns(_ line: String) -> Int {
         var text = String.UnicodeScalarView()
         var isEscape = false
-        for scalar in String(decoding: line, as: UTF8.self).unicodeScalars {
+        for scalar in line.unicodeScalars {
             if scalar == "\u{1B}" { isEscape = true }
             if !isEscape { text.append(scalar) }
             if scalar == "m" { isEscape = false }
         }
-        return max(1, (PeerText.columns(String(text)) + columns - 1) / columns)
+        return PeerText.columns(String(text))
     }
 
     // MARK: Lines
@@ -88,6 +92,14 @@ public final class Console: Sendable {
         let columns = isTerminal ? TerminalText.columns(of: descriptor) : 0
         let text = TerminalText.wrapped(Self.printable(line), columns: columns)
         output.add(Array((text + "\n").utf8), beforeWriting: beforeWriting)
+    }
+
+    /// Writes lines that the program has drawn, with their colours. Nothing if they don't fit into the terminal.
+    func picture(_ lines: [String]) {
+        let columns = Self.size(descriptor).columns
+        let width = lines.map { Self.columns($0) }.max() ?? 0
+        guard columns == 0 || width <= columns else { return say("The terminal is too narrow for the QR code.") }
+        output.add(Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 
     /// Writes a line of a list on standard output. Its fields are `printable`, and separated by tabs.

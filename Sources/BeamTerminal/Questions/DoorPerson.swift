@@ -8,6 +8,8 @@ public protocol DoorPerson: AnyObject, Sendable {
     var takesCommands: Bool { get }
     /// Asks whether to let in a version 1 viewer, which shows `code`.
     func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor)
+    /// Asks whether to let a browser watch.
+    func askAboutBrowser(_ connection: ConnectionID, from visitor: Visitor)
     /// Asks whether to compare digits with somebody.
     func askToCompare(_ connection: ConnectionID, from visitor: Visitor)
     /// The visitor with which the person has agreed to compare shows these digits.

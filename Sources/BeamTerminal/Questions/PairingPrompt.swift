@@ -12,6 +12,8 @@ public final class PairingPrompt: DoorPerson {
     private enum Subject {
         /// An older app, which shows this code.
         case code(PairingCode)
+        /// A browser.
+        case browser
         /// Whether to compare digits.
         case comparing
         /// The person has agreed, and the digits are on their way.
@@ -81,6 +83,11 @@ public final class PairingPrompt: DoorPerson {
     /// Asks whether to let in a version 1 viewer, which shows `code`.
     public func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor) {
         add(Question(connection: connection, subject: .code(code), visitor: visitor))
+    }
+
+    /// Asks whether to let a browser watch.
+    public func askAboutBrowser(_ connection: ConnectionID, from visitor: Visitor) {
+        add(Question(connection: connection, subject: .browser, visitor: visitor))
     }
 
     /// Asks whether to compare digits with a viewer.
@@ -198,6 +205,8 @@ public final class PairingPrompt: DoorPerson {
         return switch question.subject {
         case .code(let code):
             "Somebody asks to \(wish) with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
+        case .browser:
+            "Somebody asks to \(wish) in a browser, without the code:\n\(who)\nLet that browser watch? [y/n]"
         case .comparing:
             "Somebody asks to \(wish), without the code:\n\(who)\n"
                 + "Let \(question.visitor.name.map { "“\($0)”" } ?? "that device") in? You'll compare digits first. [y/n]"

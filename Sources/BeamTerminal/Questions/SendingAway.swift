@@ -100,17 +100,22 @@ public final class SendingAway: Sendable {
                 switch viewer.identity {
                 case .device(let key): digits.count >= 4 && key.hex.hasPrefix(digits)
                 case .address(let address): "\(address)" == text
+                case .browser(let session): digits.count >= 4 && session.lowercased().hasPrefix(digits)
                 }
             }
         }
         guard let viewer = found.first else { return .failure(NotFound(reason: "no viewer is called “\(shown)”")) }
         guard found.count == 1 else {
             let keys = found.compactMap { viewer -> String? in
-                if case .device(let key) = viewer.identity { key.description } else { nil }
+                switch viewer.identity {
+                case .device(let key): key.description
+                case .address: nil
+                case .browser(let session): String(session.prefix(8))
+                }
             }
             return .failure(
                 NotFound(
-                    reason: "“\(shown)” may mean \(found.count) viewers: name one by the digits of its key, "
+                    reason: "“\(shown)” may mean \(found.count) viewers: name one by its digits, "
                         + keys.joined(separator: " or ")))
         }
         return .success(viewer)

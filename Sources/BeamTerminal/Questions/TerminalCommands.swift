@@ -9,6 +9,8 @@ extension TerminalQuestions {
         public var share: (@Sendable () -> Void)?
         /// In a room, `w`: who is here?
         public var people: (@Sendable () -> Void)?
+        /// At a host that lets in browsers, `w`: where they come.
+        public var web: (@Sendable () -> Void)?
         /// `x`: to put somebody out of the room, or to send a viewer away.
         public var putOut: (@Sendable () -> Void)?
         /// `kick NAME`: to send a viewer away.
@@ -62,6 +64,7 @@ extension TerminalQuestions.Commands {
             (note != nil, "n", "note", "writes a note to everybody"),
             (pause != nil, "p", "pause", "pauses what you share, and goes on"),
             (people != nil, "w", "who", "says who is here"),
+            (web != nil, "w", "browsers", "shows the address for browsers, for a phone's camera, too"),
             (
                 putOut != nil, "x", kick == nil ? "put out" : "send away",
                 kick == nil ? "puts somebody out" : "sends a viewer away; so does kick NAME"

@@ -156,7 +156,9 @@ public final class TerminalQuestions: Sendable {
         case "k" where commands.kick != nil: write(.kick)
         case "p": commands.pause?()
         case "s": commands.share?()
-        case "w": commands.people?()
+        case "w":
+            commands.people?()
+            commands.web?()
         case "x": commands.putOut?()
         case "?", "h": listKeys(commands)
         case "c": commands.newCode?()

@@ -19,11 +19,31 @@ public final class DoorReporter: Sendable {
         public var service: HostCode.Service
         public var codeFile: String?
         public var allowsUnencrypted: Bool
+        /// Nil: no browsers are let in.
+        public var web: Web?
+
+        /// How browsers are let in.
+        public struct Web: Sendable {
+            /// Their code is shown on this terminal.
+            public var showsCode: Bool
+            /// Each code lets in one.
+            public var servesOne: Bool
+            public var codeFile: String?
+            public var isHTTPSOnly: Bool
+            /// The address is shown as a QR code at the start.
+            public var showsQRCode: Bool
+
+            public init(showsCode: Bool, servesOne: Bool, codeFile: String?, isHTTPSOnly: Bool, showsQRCode: Bool) {
+                (self.showsCode, self.servesOne, self.codeFile) = (showsCode, servesOne, codeFile)
+                (self.isHTTPSOnly, self.showsQRCode) = (isHTTPSOnly, showsQRCode)
+            }
+        }
 
         public init(
             acceptance: Door.Acceptance, isTrustedOnly: Bool, showsCode: Bool, hasCode: Bool,
-            service: HostCode.Service, codeFile: String?, allowsUnencrypted: Bool
+            service: HostCode.Service, codeFile: String?, allowsUnencrypted: Bool, web: Web? = nil
         ) {
+            self.web = web
             (self.acceptance, self.isTrustedOnly, self.showsCode) = (acceptance, isTrustedOnly, showsCode)
             (self.hasCode, self.service, self.codeFile) = (hasCode, service, codeFile)
             self.allowsUnencrypted = allowsUnencrypted
@@ -130,6 +150,9 @@ public final class DoorReporter: Sendable {
         case .comparisonAsked(let connection, let visitor):
             noteQuestion(visitor)
             person.askToCompare(connection, from: visitor)
+        case .browserAsks(let connection, let visitor):
+            noteQuestion(visitor)
+            person.askAboutBrowser(connection, from: visitor)
         case .digitsShown(let connection, let digits, _): person.compare(connection, digits: digits)
         case .comparisonFailed(let visitor, let reason, let failures):
             context.tell(
@@ -162,8 +185,9 @@ public final class DoorReporter: Sendable {
         case .listeningFailed(let reason):
             context.tell(.pairing(.listening(failure: reason)), text.listeningFailed(reason))
         case .listeningAgain: context.tell(.pairing(.listening(failure: nil)), text.listeningAgain)
-        case .codeTried, .codeChecked, .room, .viewerPaired, .mediaStarted, .mediaStopped, .controlLost, .viewerLeft,
-            .audience, .layerChanged, .layerFitted, .pictureLimited, .overloaded, .framesDropped:
+        case .codeTried, .codeChecked, .webCodeChanged, .room, .viewerPaired, .mediaStarted, .mediaStopped,
+            .controlLost, .viewerLeft, .audience, .layerChanged, .layerFitted, .pictureLimited, .overloaded,
+            .framesDropped:
             return false
         }
         return true

@@ -76,7 +76,9 @@ public final class RoomShareReporter: Sendable {
         case .transcriptFailed: context.tell(event, text.sentence(notice))
         case .warning, .resized, .captionLineRefused, .captionsEnded, .soundFailed:
             context.tell(nil, text.sentence(notice), as: Flood(notice))
-        case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
+        case .session, .browserStarted, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps,
+            .recordingFailed, .ended:
+            break
         }
     }
 

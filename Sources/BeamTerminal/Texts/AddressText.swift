@@ -42,7 +42,7 @@ public struct AddressText: Sendable {
         !listened(addresses).isEmpty
     }
 
-    private func listened(_ addresses: [LocalAddress]) -> [LocalAddress] {
+    func listened(_ addresses: [LocalAddress]) -> [LocalAddress] {
         switch bindAddress {
         case nil, "::"?: return addresses
         case "0.0.0.0"?: return addresses.filter { !$0.text.contains(":") }

@@ -29,7 +29,7 @@ struct ShareText: Sendable {
             isInRoom ? "Resumed: the others see your screen again." : "Resumed: viewers see the screen again."
         case .session(.overloaded(let sheds, let viewers)): Self.overloaded(sheds, viewers: viewers)
         case .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed: ofHost(notice)
-        case .session, .sourceVisibility, .ended: nil
+        case .session, .browserStarted, .sourceVisibility, .ended: nil
         }
     }
 
@@ -143,6 +143,8 @@ extension ProgramEvent.Share {
             self = .layer(session: session, isReduced: isReduced, isForSize: true)
         case .session(.pictureLimited(let session, let limit)): self = .viewerLimited(session: session, limit)
         case .session(.overloaded(let sheds, let viewers)): self = .overload(sheds, viewers: viewers)
+        case .browserStarted(let session, let time):
+            self = .browserStarted(session: session, milliseconds: time.inMilliseconds)
         case .session, .announced, .warning, .notDiscoverable, .resized, .recordingHasGaps, .captionLineRefused,
             .captionsEnded, .ended:
             return nil

@@ -55,6 +55,8 @@ struct ShareCommand: ParsableCommand {
             "Record the stream as it is sent (.mkv or .mp4), with or without viewers.", valueName: "file"))
     var record: String?
 
+    @OptionGroup var web: WebOptions
+
     @OptionGroup var spoken: SpokenOptions
     @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
     var notes = Switch.on
@@ -69,6 +71,9 @@ struct ShareCommand: ParsableCommand {
             throw ValidationError(
                 "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --code-once, --once and --allow-unencrypted out."
             )
+        }
+        guard !trustedOnly || !web.web else {
+            throw ValidationError("--trusted-only lets in nobody new, and a browser is always new: leave --web out.")
         }
         guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
             throw ValidationError(
@@ -107,7 +112,13 @@ struct ShareCommand: ParsableCommand {
         commands.pause = { host.setPaused(!host.isPaused) }
         commands.putOut = { away.ask() }
         commands.kick = { away.ask($0) }
-        if showsCode(context.console) { commands.newCode = { host.renewCode() } }
+        if showsCode(context.console) || web.web && context.console.isTerminal {
+            commands.newCode = { [showsCode = showsCode(context.console), web = web.web && web.webCodeFile == nil] in
+                if showsCode { host.renewCode() }
+                if web { host.renewWebCode() }
+            }
+        }
+        if web.web { commands.web = { reporter.showWeb() } }
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
@@ -142,7 +153,8 @@ struct ShareCommand: ParsableCommand {
         DoorReporter.Invitation(
             acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
             hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.door.trust.code.service,
-            codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted)
+            codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted,
+            web: web.invitation(isTerminal: console.isTerminal))
     }
 
     private func options(_ context: CommandContext) throws -> HostOptions {
@@ -168,6 +180,10 @@ struct ShareCommand: ParsableCommand {
                         allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers),
                     room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
             context, while: { context.latch.current == nil })
+        let webCode = try web.code(isTerminal: console.isTerminal, while: { context.latch.current == nil })
+        options.server.session.door.webCode = webCode
+        options.web = try web.server(
+            bind: bind, name: name, store: store, asks: acceptance == .ask, hasCode: webCode?.current != nil)
         options.recordPath = record
         options.captionsPath = spoken.captions
         options.transcriptPath = spoken.transcript

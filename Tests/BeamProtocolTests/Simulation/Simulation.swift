@@ -378,6 +378,8 @@ struct Simulation {
                 demands.append((now, demand, layer))
                 if wasHeld, !demand.isHeld { schedule(.keyframe(layer: layer), at: now, generation: generation) }
             case .soundDemand(let demand): soundDemand = demand
+            // No browser comes.
+            case .browser: break
             case .event(let event):
                 hostEvents.append((now, event))
             }

@@ -16,6 +16,8 @@ struct HostBench {
     /// The version 2 messages sent to each connection since the last `takeMessages`.
     private var messages: [ConnectionID: [SecureMessage]] = [:]
     private(set) var closed: Set<ConnectionID> = []
+    /// What browsers' pages were told since the last `takeVerdicts`.
+    private var verdicts: [ConnectionID: [BrowserVerdict]] = [:]
     private(set) var events: [HostEvent] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
     private(set) var keyframeRequests: [MediaTime] = []
@@ -26,13 +28,15 @@ struct HostBench {
 
     init(
         _ acceptance: Door.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil,
-        trust: HostTrust = HostTrust(own: .host, code: .none), allowsUnencrypted: Bool = true, seed: UInt64 = 1
+        trust: HostTrust = HostTrust(own: .host, code: .none), allowsUnencrypted: Bool = true,
+        webCode: HostCode? = nil, seed: UInt64 = 1
     ) {
+        var door = Door.Configuration(
+            acceptance: acceptance, deviceName: name, trust: trust, allowsUnencrypted: allowsUnencrypted)
+        door.webCode = webCode
         session = HostSession(
             configuration: HostSession.Configuration(
-                door: Door.Configuration(
-                    acceptance: acceptance, deviceName: name, trust: trust, allowsUnencrypted: allowsUnencrypted),
-                broadcast: Broadcast.Configuration(pacing: pacing)),
+                door: door, broadcast: Broadcast.Configuration(pacing: pacing)),
             random: SeededGenerator(seed: seed))
         handle(.mediaPort(52346))
         handle(.broadcast(true))
@@ -131,6 +135,7 @@ struct HostBench {
                 let text = String(decoding: bytes, as: UTF8.self)
                 lines[id, default: []] += text.split(separator: "\n").map(String.init)
             case .close(let id): closed.insert(id)
+            case .browser(let id, let verdict): verdicts[id, default: []].append(verdict)
             case .event(let event): events.append(event)
             case .transmit(let burst): bursts.append((now, burst))
             case .requestKeyframe: keyframeRequests.append(now)
@@ -156,6 +161,10 @@ struct HostBench {
 
     mutating func takeMessages(_ id: UInt64) -> [SecureMessage] {
         messages.removeValue(forKey: ConnectionID(id)) ?? []
+    }
+
+    mutating func takeVerdicts(_ id: ConnectionID) -> [BrowserVerdict] {
+        verdicts.removeValue(forKey: id) ?? []
     }
 
     mutating func takeEvents() -> [HostEvent] {

@@ -22,6 +22,8 @@ public enum BrowserVerdict: Sendable, Hashable {
     case wrongCode(pause: Duration?)
     /// It may watch. `session` is its ID at the host.
     case admitted(session: String)
+    /// Its connection is to be closed without a word.
+    case closed
     /// It may not, or not any more; the connection ends once the page knows it. `reason`: a sentence without a full stop.
     case refused(BrowserRefusal, reason: String)
 }

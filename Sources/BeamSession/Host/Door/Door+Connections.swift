@@ -98,7 +98,7 @@ extension Door {
         let seconds = Int(clamping: time.inSeconds)
         let reason =
             connection.isAsking ? "nobody answered within \(seconds) s" : "it didn't ask to watch within \(seconds) s"
-        if connection.isAsking, case .version2 = connection.dialog {
+        if connection.isAsking, connection.isToldWhy {
             return refuseViewer(
                 id, .unanswered, reason: "Nobody at the host answered within \(seconds) s", isAnswer: true, now: now)
         }
@@ -107,19 +107,23 @@ extension Door {
 
     // MARK: Questions to the person
 
-    /// Asks the person at the host about this connection's viewer. Version 1: whether the viewer that shows `code` may
-    /// be admitted. Version 2 (`code` nil): whether to compare digits.
-    mutating func ask(_ id: ConnectionID, code: PairingCode?, now: MediaTime) {
+    /// Asks the person at the host about this connection's viewer.
+    mutating func ask(_ id: ConnectionID, _ subject: PairingQuestions.Subject, now: MediaTime) {
         guard let connection = connections[id] else { return }
-        switch questions.arrive(id, from: connection.address, code: code, now: now) {
-        case .accept: accepted(id, code: code, now: now)
+        switch questions.arrive(id, from: connection.address, subject, now: now) {
+        case .accept: accepted(id, subject, now: now)
         case .decline: declined(id, now: now)
         case .busy: refuseViewer(id, .busy, reason: "Too many viewers ask at the moment", now: now)
         case .ask(let withdrawn, let evicted):
             for question in withdrawn { emit(.askWithdrawn(question)) }
             if let evicted { refuseViewer(evicted, .busy, reason: "Too many viewers ask at the moment", now: now) }
             markAsking(id, now: now)
-            emit(code.map { .viewerAsks(id, code: $0, from: visitor(id)) } ?? .comparisonAsked(id, from: visitor(id)))
+            let visitor = visitor(id)
+            switch subject {
+            case .code(let code): emit(.viewerAsks(id, code: code, from: visitor))
+            case .comparison: emit(.comparisonAsked(id, from: visitor))
+            case .browser: emit(.browserAsks(id, from: visitor))
+            }
         case .wait(let previous):
             markAsking(id, now: now)
             if let previous, connections[previous] != nil {
@@ -142,15 +146,19 @@ extension Door {
         switch questions.decide(question, accept: accept, now: now) {
         case nil: break
         case .compare(let id): compare(id, now: now)
-        case .settled(let id, let code):
+        case .settled(let id, let subject):
             connections[id]?.isAsking = false
             connections[id]?.isDeclined = !accept
-            if accept { accepted(id, code: code, now: now) } else { declined(id, now: now) }
+            if accept { accepted(id, subject, now: now) } else { declined(id, now: now) }
         }
     }
 
-    private mutating func accepted(_ id: ConnectionID, code: PairingCode?, now: MediaTime) {
-        if let code { admitVersion1(id, code: code, now: now) } else { comparisonAccepted(id, now: now) }
+    private mutating func accepted(_ id: ConnectionID, _ subject: PairingQuestions.Subject, now: MediaTime) {
+        switch subject {
+        case .code(let code): admitVersion1(id, code: code, now: now)
+        case .comparison: comparisonAccepted(id, now: now)
+        case .browser: admitBrowser(id, now: now)
+        }
     }
 
     private mutating func declined(_ id: ConnectionID, now: MediaTime) {
@@ -164,10 +172,10 @@ extension Door {
     ) {
         let visitor = visitor(id)
         guard let connection = forget(id, now: now) else { return }
-        if case .version2 = connection.dialog {
-            send(.refused(refusal, reason), to: id)
-        } else {
-            send(.reply(ControlMessage.Reply(isAccepted: false, message: reason)), to: id)
+        switch connection.dialog {
+        case .version2: send(.refused(refusal, reason), to: id)
+        case .browser: outputs.append(.browser(id, .refused(BrowserRefusal(refusal), reason: reason)))
+        case .undecided, .version1: send(.reply(ControlMessage.Reply(isAccepted: false, message: reason)), to: id)
         }
         outputs.append(.close(id))
         // A wrong code has an event of its own.
@@ -181,19 +189,31 @@ extension Door {
         if case .version2(let dialog) = connection.dialog {
             return visitor(connection.address, dialog.device, callsItself: dialog.name)
         }
+        if case .browser(let kind) = connection.dialog { return Visitor(address: connection.address, name: kind) }
         return Visitor(address: connection.address, name: nil)
     }
 }
 
 extension HostConnection {
+    /// Older viewers come again instead.
+    fileprivate var isToldWhy: Bool {
+        switch dialog {
+        case .version2, .browser: true
+        case .undecided, .version1: false
+        }
+    }
+
     /// The viewer has the host's nonce, and has to reveal its own.
     fileprivate var isRevealing: Bool {
         if case .version2(let dialog) = dialog { dialog.isRevealing } else { false }
     }
 
-    /// How long the person may take to answer. A version 1 viewer reconnects with the same code; a version 2 viewer
-    /// can't, so it gets longer.
+    /// How long the person may take to answer. A version 1 viewer reconnects with the same code; others can't, so they
+    /// get longer.
     fileprivate var answerTimeout: Duration {
-        if case .version2 = dialog { HostLimits.comparisonTimeout } else { HostLimits.admissionTimeout }
+        switch dialog {
+        case .version2, .browser: HostLimits.comparisonTimeout
+        case .undecided, .version1: HostLimits.admissionTimeout
+        }
     }
 }

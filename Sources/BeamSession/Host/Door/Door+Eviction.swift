@@ -47,16 +47,17 @@ extension Door {
                 device, .sentAway, message: "This viewer was sent away for now. It may watch again in a minute",
                 reason: "it was sent away for now", now: now)
         case .address(let address):
-            for viewer in members where !viewer.peer.isSecure && viewer.address == address {
+            for viewer in members where viewer.peer.isVersion1 && viewer.address == address {
                 left(viewer.id, reason: "it was sent away for now", now: now)
             }
+        case .browser(let session): sendAwayBrowser(session, forGood: false, now: now)
         }
     }
 
     /// The same for version 1 viewers, which have no key: blocks their address.
     mutating func block(_ address: IPAddress, now: MediaTime) {
         blocked.addresses.insert(address)
-        for viewer in members where !viewer.peer.isSecure && viewer.address == address {
+        for viewer in members where viewer.peer.isVersion1 && viewer.address == address {
             left(viewer.id, reason: "it was sent away", now: now)
         }
         for (id, connection) in connections where connection.address == address {
@@ -72,8 +73,11 @@ extension Door {
         if let device = members[index].peer.device {
             keepOut(device, reason: Self.exceededText, now: now)
         }
-        if let control = members[index].control, members[index].peer.isSecure {
-            send(.refused(.other, "This viewer was sent away: \(reason)"), to: control)
+        let told = "This viewer was sent away: \(reason)"
+        switch (members[index].peer, members[index].control) {
+        case (.version2, let control?): send(.refused(.other, told), to: control)
+        case (.browser, let control?): outputs.append(.browser(control, .refused(.violation, reason: told)))
+        default: break
         }
         left(id, reason: "it was sent away: \(reason)", now: now)
     }
@@ -109,17 +113,23 @@ extension Door {
     /// The admitted viewers, in the order of admission.
     var guests: [Guest] {
         members.map { viewer in
-            Guest(
-                identity: viewer.peer.device.map { .device($0) } ?? .address(viewer.address),
-                name: viewer.peer.name)
+            let identity: Guest.Identity =
+                switch viewer.peer {
+                case .version1: .address(viewer.address)
+                case .version2(let device, _, _): .device(device)
+                case .browser: .browser(session: viewer.session.description)
+                }
+            return Guest(identity: identity, name: viewer.peer.name)
         }
     }
 }
 
-/// Peers that are refused. `devices` and `addresses` were blocked by the person, until the host ends.
+/// Peers that are refused. `devices`, `addresses` and `browsers` were blocked by the person, until the host ends.
 struct BlockedPeers: Sendable {
     var devices: Set<DeviceKey> = []
     var addresses: Set<IPAddress> = []
+    /// Browsers of these addresses.
+    var browsers: Set<IPAddress> = []
     struct Eviction: Sendable {
         var end: MediaTime
         /// What the device is told.

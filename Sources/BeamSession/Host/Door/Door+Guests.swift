@@ -36,8 +36,8 @@ extension Door {
             }
             left(lost.id, reason: "another viewer of the same device took its place", now: now)
         }
-        if !isKnown(peer) {
-            let unknown = members.filter { !isKnown($0.peer) }
+        if !isKnown(peer), !peer.isBrowser {
+            let unknown = members.filter { !isKnown($0.peer) && !$0.peer.isBrowser }
             let prefix = AddressPrefix(address)
             guard unknown.count < limits.unknownViewers,
                 unknown.count(where: { AddressPrefix($0.address) == prefix }) < limits.unknownViewersPerPrefix
@@ -49,8 +49,9 @@ extension Door {
 
     private func isSameDevice(_ viewer: Member, _ peer: Member.Peer, _ address: IPAddress) -> Bool {
         switch peer {
-        case .version1: !viewer.peer.isSecure && viewer.address == address
+        case .version1: viewer.peer.isVersion1 && viewer.address == address
         case .version2(let device, _, _): viewer.peer.device == device
+        case .browser: viewer.peer.isBrowser && viewer.address == address
         }
     }
 
@@ -112,8 +113,8 @@ extension Door {
     /// Asks about viewers that have been silent on their control connections for `HostLimits.viewerTimeout`.
     mutating func findQuiet(now: MediaTime) {
         let isQuiet = { (member: Member) in member.lastHeard + HostLimits.viewerTimeout <= now }
-        for member in members where isQuiet(member) { outputs.append(.quiet(member.id)) }
-        if let next = members.lazy.filter({ !isQuiet($0) }).map(\.lastHeard).min() {
+        for member in watched where isQuiet(member) { outputs.append(.quiet(member.id)) }
+        if let next = watched.filter({ !isQuiet($0) }).map(\.lastHeard).min() {
             deadlines.set(.silence, at: next + HostLimits.viewerTimeout)
         }
     }
@@ -127,8 +128,11 @@ extension Door {
     }
 
     private mutating func armSilence() {
-        deadlines.arm(.silence, at: members.lazy.map(\.lastHeard).min().map { $0 + HostLimits.viewerTimeout })
+        deadlines.arm(.silence, at: watched.map(\.lastHeard).min().map { $0 + HostLimits.viewerTimeout })
     }
+
+    /// Those whose silence the door notices. Whoever serves a browser's page notices that it is gone.
+    private var watched: some Sequence<Member> { members.lazy.filter { !$0.peer.isBrowser } }
 
     /// Nothing was received from the viewer for `HostLimits.viewerTimeout`, on any way.
     private mutating func lost(_ index: Int, now: MediaTime) {
@@ -167,7 +171,7 @@ extension Door {
     mutating func sourceVisibilityChanged(_ visibility: SourceVisibility) {
         guard visibility != sourceVisibility else { return }
         sourceVisibility = visibility
-        for member in members where member.peer.isSecure {
+        for member in members where member.peer.device != nil {
             if let control = member.control { send(SecureMessage.sourceVisibility(visibility), to: control) }
         }
     }
@@ -176,14 +180,19 @@ extension Door {
     mutating func announce(_ line: ControlMessage, _ message: SecureMessage) {
         for member in members {
             guard let control = member.control else { continue }
-            if member.peer.isSecure { send(message, to: control) } else { send(line, to: control) }
+            switch member.peer {
+            case .version1: send(line, to: control)
+            case .version2: send(message, to: control)
+            // Browsers are told by what serves their page.
+            case .browser: break
+            }
         }
     }
 
     /// Sends the next media key to every version 2 viewer.
     mutating func announce(_ key: SealingKey) {
         mediaKeys.next = key
-        for member in members where member.peer.isSecure {
+        for member in members where member.peer.device != nil {
             if let control = member.control { send(.mediaKey(key), to: control) }
         }
     }

@@ -149,7 +149,7 @@ extension Door {
         guard methods(for: dialog.device).contains(.compare) else {
             return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
-        ask(id, code: nil, now: now)
+        ask(id, .comparison, now: now)
     }
 
     /// The person agrees to compare digits with this viewer: sends the host's nonce.

@@ -31,7 +31,7 @@ extension Door {
         switch connections[id]?.dialog {
         case .undecided: LineDialog()
         case .version1(let dialog): dialog
-        case .version2, nil: nil
+        case .version2, .browser, nil: nil
         }
     }
 
@@ -75,7 +75,7 @@ extension Door {
         switch configuration.acceptance {
         case .all: admitVersion1(id, code: code, now: now)
         case .none: refuseViewer(id, .declined, reason: "Declined", now: now)
-        case .ask: ask(id, code: code, now: now)
+        case .ask: ask(id, .code(code), now: now)
         }
     }
 

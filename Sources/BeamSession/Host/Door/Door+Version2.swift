@@ -174,6 +174,7 @@ extension Door {
         guard let connection = connections[id] else { return }
         if let viewer = connection.viewer { return evict(viewer, reason: reason, now: now) }
         if case .version2 = connection.dialog { send(.bye(reason), to: id) }
+        if connection.isBrowser { outputs.append(.browser(id, .refused(.violation, reason: reason))) }
         refuseConnection(id, reason: reason, now: now)
     }
 

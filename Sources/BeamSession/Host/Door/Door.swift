@@ -25,6 +25,8 @@ public struct Door: Sendable {
         public var allowsUnencrypted: Bool
         /// The most viewers at a time.
         public var mostViewers: Int
+        /// The code that browsers' persons type; nil: no browser is let in.
+        public var webCode: HostCode?
         /// What guests are told that there is, besides pictures.
         var offers: SecureMessage.Welcome.Features = []
 
@@ -62,7 +64,13 @@ public struct Door: Sendable {
         case connectionViolated(ConnectionID, reason: String)
         /// The connection was closed by either side. `tlsFailure`: why TLS failed, if it did; a part of a sentence.
         case connectionClosed(ConnectionID, tlsFailure: String? = nil)
-        /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
+        /// A browser's page has connected. Its connection is numbered like the others, by whoever serves it.
+        case browserOpened(ConnectionID, from: IPAddress)
+        /// Its person wants to watch.
+        case browserHello(ConnectionID, BrowserHello)
+        /// The page has gone. `reason`: why, as the end of a sentence; nil: its person has left.
+        case browserClosed(ConnectionID, reason: String?)
+        /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked`, `.browserAsks` or `.digitsShown`.
         case decision(ConnectionID, accept: Bool)
         /// The paired devices and their names as stored now. A device that is missing was removed.
         case remembered([DeviceKey: String])
@@ -78,10 +86,15 @@ public struct Door: Sendable {
         case block(DeviceKey)
         /// The same for version 1 viewers of an address.
         case blockAddress(IPAddress)
+        /// Evict the browser of this session, and refuse browsers of its address until the host ends.
+        case blockBrowser(session: String)
         /// Replace the code by this one.
         case code(PairingCode)
         /// Replace the code by a random one, if there is one.
         case renewCode
+        /// The same for the browsers' code.
+        case webCode(PairingCode)
+        case renewWebCode
         /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
         case closedToNew(reason: String?)
         /// Whether somebody at another machine can be asked about newcomers; counts if `acceptance` is none. No at first.
@@ -107,6 +120,8 @@ public struct Door: Sendable {
         /// Nothing has come from the viewer on a control connection for `HostLimits.viewerTimeout`. Answer with `quiet`.
         case quiet(ViewerID)
         case message(ViewerID, Message)
+        /// For a browser's page.
+        case browser(ConnectionID, BrowserVerdict)
     }
 
     /// What an admitted viewer says.
@@ -131,6 +146,8 @@ public struct Door: Sendable {
         case questions
         /// The code's time is over.
         case code
+        /// The same of the browsers' code.
+        case webCode
         /// Refused connections are reported as a sum.
         case refusals
         /// A viewer may have been silent for too long.
@@ -164,6 +181,10 @@ public struct Door: Sendable {
     /// In a room: one more wrong try replaces the code.
     var isBeforeLastTry = false
     var codeGuard = CodeGuard()
+    /// Of browsers; nil: none is let in.
+    var webCode: HostCode?
+    /// Wrong codes of browsers don't keep other viewers waiting.
+    var webGuard = CodeGuard()
     private var hasBegun = false
     var comparisonGuard = ComparisonGuard()
     /// Announced to the viewers.
@@ -200,6 +221,7 @@ public struct Door: Sendable {
         trust = configuration.trust
         book = TrustBook(remembered: configuration.trust.remembered)
         code = configuration.trust.code
+        webCode = configuration.webCode
     }
 
     mutating func handle(_ input: Input, now: MediaTime) {
@@ -211,6 +233,9 @@ public struct Door: Sendable {
         case .connectionMessage(let id, let bytes): connectionMessage(id, bytes, now: now)
         case .connectionViolated(let id, let reason): violated(id, reason: reason, now: now)
         case .connectionClosed(let id, let tlsFailure): connectionEnded(id, tlsFailure: tlsFailure, now: now)
+        case .browserOpened(let id, let address): browserOpened(id, from: address, now: now)
+        case .browserHello(let id, let hello): browserHello(id, hello, now: now)
+        case .browserClosed(let id, let reason): browserClosed(id, reason: reason, now: now)
         case .decision(let id, let accept): decided(id, accept: accept, now: now)
         case .remembered(let devices): rememberedChanged(devices, now: now)
         case .rememberedUnreadable: book.becomeStale()
@@ -219,8 +244,11 @@ public struct Door: Sendable {
         case .sendAway(let viewer): sendAway(viewer, now: now)
         case .block(let device): block(device, now: now)
         case .blockAddress(let address): block(address, now: now)
+        case .blockBrowser(let session): sendAwayBrowser(session, forGood: true, now: now)
         case .code(let next): giveCode(next, now: now)
         case .renewCode: renewCode(.asked, now: now)
+        case .webCode(let next): giveWebCode(next, now: now)
+        case .renewWebCode: renewWebCode(.asked, now: now)
         case .closedToNew(let reason): closedToNew = reason
         case .asksElsewhere(let asks): asksElsewhere = asks
         case .named(let name): shownName = name
@@ -234,6 +262,8 @@ public struct Door: Sendable {
         hasBegun = true
         code.begin(now: now)
         armCode()
+        webCode?.begin(now: now)
+        armWebCode()
     }
 
     /// The next thing that was decided; nil: nothing more was.
@@ -253,6 +283,7 @@ public struct Door: Sendable {
             for id in questions.expire(now: now) { emit(.askWithdrawn(id)) }
             armQuestions()
         case .code: renewCode(.time, now: now)
+        case .webCode: renewWebCode(.time, now: now)
         case .refusals: sumUpRefusals(now: now)
         case .silence: findQuiet(now: now)
         }
@@ -305,6 +336,7 @@ public struct Door: Sendable {
         announce(.broadcast(false), .bye(farewell))
         for (id, connection) in connections.sorted(by: { $0.key.value < $1.key.value }) {
             if case .version2 = connection.dialog, connection.isUnadmitted { send(.bye(farewell), to: id) }
+            if connection.isBrowser { outputs.append(.browser(id, .refused(.ended, reason: farewell))) }
             outputs.append(.close(id))
         }
         connections = [:]

@@ -8,6 +8,8 @@ struct HostConnection: Sendable {
         case undecided
         case version1(LineDialog)
         case version2(SecureDialog)
+        /// A browser's page; what browser it is, once it has said so.
+        case browser(kind: String?)
     }
 
     let address: IPAddress
@@ -25,6 +27,10 @@ struct HostConnection: Sendable {
     init(from address: IPAddress) { self.address = address }
 
     var isUnadmitted: Bool { viewer == nil }
+
+    var isBrowser: Bool {
+        if case .browser = dialog { true } else { false }
+    }
 
     /// Version 2: the key that the peer has proved to hold.
     var device: DeviceKey? {

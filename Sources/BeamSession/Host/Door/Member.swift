@@ -10,8 +10,16 @@ struct Member: Sendable {
         case version1(PairingCode)
         /// By its key; `instance` tells several runs on one device apart.
         case version2(device: DeviceKey, instance: UInt64, name: String)
+        /// By its connection; `kind` is what browser it is.
+        case browser(kind: String)
 
-        var isSecure: Bool { device != nil }
+        var isVersion1: Bool {
+            if case .version1 = self { true } else { false }
+        }
+
+        var isBrowser: Bool {
+            if case .browser = self { true } else { false }
+        }
 
         var device: DeviceKey? {
             if case .version2(let device, _, _) = self { device } else { nil }
@@ -22,7 +30,11 @@ struct Member: Sendable {
         }
 
         var name: String? {
-            if case .version2(_, _, let name) = self { name } else { nil }
+            switch self {
+            case .version1: nil
+            case .version2(_, _, let name): name
+            case .browser(let kind): kind
+            }
         }
     }
 

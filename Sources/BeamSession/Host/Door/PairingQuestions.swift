@@ -10,15 +10,31 @@ import BeamWire
 /// seconds and reconnects isn't asked about twice, and an answer given in between still counts. But it keeps nobody
 /// waiting: it ends as soon as its viewer is away while another one asks, and soon after a viewer that hasn't waited for
 /// the answer.
+///
+/// A browser's question belongs to its connection, too, and has one step: whether to let it in.
 struct PairingQuestions: Sendable {
+    /// What is asked.
+    enum Subject: Hashable, Sendable {
+        /// Whether the version 1 viewer that shows this code may be admitted.
+        case code(PairingCode)
+        /// Whether to compare digits with a version 2 viewer.
+        case comparison
+        /// Whether a browser may watch.
+        case browser
+
+        /// The question outlives its connection.
+        fileprivate var isLasting: Bool {
+            if case .code = self { true } else { false }
+        }
+    }
+
     private struct Question: Sendable {
         /// The question's ID for the person: the connection that caused it.
         let id: ConnectionID
         let address: IPAddress
         let prefix: AddressPrefix
         let askedAt: MediaTime
-        /// The code that a version 1 viewer shows; nil in version 2.
-        let code: PairingCode?
+        let subject: Subject
         /// Version 2: the state of the comparison.
         var comparing = Comparing.asked
         /// The connection that waits for the answer; nil since `goneAt`.
@@ -74,21 +90,22 @@ struct PairingQuestions: Sendable {
     enum Decision: Hashable, Sendable {
         /// The person agrees to compare digits with this connection's viewer.
         case compare(ConnectionID)
-        /// This connection's viewer is admitted or refused. `code` is the one that it shows, in version 1.
-        case settled(ConnectionID, code: PairingCode?)
+        /// This connection's viewer is admitted or refused.
+        case settled(ConnectionID, Subject)
     }
 
     /// When to call `expire`.
     var deadline: MediaTime? { questions.compactMap(\.expiry).min() }
 
     mutating func arrive(
-        _ connection: ConnectionID, from address: IPAddress, code: PairingCode?, now: MediaTime
+        _ connection: ConnectionID, from address: IPAddress, _ subject: Subject, now: MediaTime
     ) -> Arrival {
         storedAnswers.removeAll { $0.expiry <= now }
-        if let code, let index = storedAnswers.firstIndex(where: { $0.address == address && $0.code == code }) {
+        if let index = storedAnswers.firstIndex(where: { $0.address == address && subject == .code($0.code) }) {
             return storedAnswers.remove(at: index).accept ? .accept : .decline
         }
-        if let code, let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
+        let known = questions.firstIndex { $0.address == address && $0.subject == subject }
+        if subject.isLasting, let index = known {
             defer {
                 questions[index].connection = connection
                 questions[index].arrivedAt = now
@@ -117,8 +134,8 @@ struct PairingQuestions: Sendable {
         }
         questions.append(
             Question(
-                id: connection, address: address, prefix: prefix, askedAt: now, code: code, connection: connection,
-                arrivedAt: now))
+                id: connection, address: address, prefix: prefix, askedAt: now, subject: subject,
+                connection: connection, arrivedAt: now))
         if history.count >= Self.mostHistory { history.removeFirst() }
         history.append((prefix, now))
         return .ask(withdrawn: withdrawn, evicted: evicted)
@@ -141,7 +158,7 @@ struct PairingQuestions: Sendable {
     /// `HostLimits.answerLifetime`.
     mutating func decide(_ id: ConnectionID, accept: Bool, now: MediaTime) -> Decision? {
         guard let index = questions.firstIndex(where: { $0.id == id }) else { return nil }
-        if questions[index].code == nil, accept {
+        if questions[index].subject == .comparison, accept {
             switch questions[index].comparing {
             case .asked:
                 questions[index].comparing = .agreed
@@ -152,8 +169,8 @@ struct PairingQuestions: Sendable {
             }
         }
         let question = questions.remove(at: index)
-        if let connection = question.connection { return .settled(connection, code: question.code) }
-        guard let code = question.code else { return nil }
+        if let connection = question.connection { return .settled(connection, question.subject) }
+        guard case .code(let code) = question.subject else { return nil }
         if storedAnswers.count == HostLimits.storedAnswers { storedAnswers.removeFirst() }
         storedAnswers.append(
             StoredAnswer(
@@ -171,7 +188,7 @@ struct PairingQuestions: Sendable {
     /// A connection has ended. Returns the questions that are void because of it.
     mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) -> [ConnectionID] {
         guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return [] }
-        guard questions[index].code != nil, questions.count == 1 else { return [questions.remove(at: index).id] }
+        guard questions[index].subject.isLasting, questions.count == 1 else { return [questions.remove(at: index).id] }
         questions[index].connection = nil
         questions[index].goneAt = now
         return []

@@ -19,6 +19,7 @@ const char *beam_load_libswscale(void);
 const char *beam_load_libx264(void);
 const char *beam_load_libsystemd(void);
 const char *beam_load_libpulse(void);
+const char *beam_load_libqrencode(void);
 const char *beam_load_libopus(void);
 const char *beam_load_libpipewire(void);
 const char *beam_load_libwayland(void);

@@ -6,12 +6,12 @@ import NIOCore
 
 /// Holds back what is received before TLS until it is this connection's turn, and passes everything on once the
 /// handshake is complete.
-final class HandshakeGate: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
+package final class HandshakeGate: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
 
     /// The handler's name in the pipeline.
-    static let name = "handshake gate"
+    package static let name = "handshake gate"
     /// Bytes held at most: more than a handshake sends at once.
     private static let mostHeld = 64 << 10
 
@@ -25,7 +25,7 @@ final class HandshakeGate: ChannelInboundHandler {
     private var hasBegun = false
     private var isOpen = false
 
-    init(_ scheduler: HandshakeScheduler, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool) {
+    package init(_ scheduler: HandshakeScheduler, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool) {
         self.scheduler = scheduler
         self.id = id
         self.address = address
@@ -33,13 +33,13 @@ final class HandshakeGate: ChannelInboundHandler {
     }
 
     /// The handshake is complete.
-    func open() { isOpen = true }
+    package func open() { isOpen = true }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    func handlerRemoved(context: ChannelHandlerContext) { end() }
+    package func handlerRemoved(context: ChannelHandlerContext) { end() }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isOpen else { return context.fireChannelRead(data) }
         let bytes = Self.unwrapInboundIn(data)
         heldBytes += bytes.readableBytes
@@ -50,20 +50,20 @@ final class HandshakeGate: ChannelInboundHandler {
         held.append(bytes)
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) {
+    package func channelReadComplete(context: ChannelHandlerContext) {
         guard !isOpen else { return context.fireChannelReadComplete() }
         if !held.isEmpty {
             scheduler.request(self, id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
         }
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         // A peer that closes its side before the handshake is complete can't complete it.
         if case ChannelEvent.inputClosed = event, !isOpen { drop() }
         context.fireUserInboundEventTriggered(event)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         end()
         context.fireChannelInactive()
     }
@@ -92,19 +92,19 @@ final class HandshakeGate: ChannelInboundHandler {
 }
 
 /// Lets handshakes make their steps one at a time, in the order of `HandshakeQueue`. Confined to its event loop.
-final class HandshakeScheduler {
+package final class HandshakeScheduler {
     private let loop: any EventLoop
     private var queue = HandshakeQueue<ConnectionID>()
     private var gates: [ConnectionID: HandshakeGate] = [:]
     private let timer: DeadlineTimer
 
-    init(loop: any EventLoop) {
+    package init(loop: any EventLoop) {
         self.loop = loop
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] _ in self.advance() }
     }
 
-    func stop() { timer.cancel() }
+    package func stop() { timer.cancel() }
 
     fileprivate func request(
         _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, hasBegun: Bool

@@ -5,7 +5,7 @@ import NIOCore
 
 extension NetworkAddress {
     /// Nil if it is neither IPv4 nor IPv6.
-    init?(_ address: SocketAddress) {
+    package init?(_ address: SocketAddress) {
         guard let ip = IPAddress(address) else { return nil }
         self.init(ip: ip, port: UInt16(clamping: address.port ?? 0))
     }
@@ -13,7 +13,7 @@ extension NetworkAddress {
 
 extension NetworkAddress {
     /// Calls `body` with this address as a `sockaddr` for a socket of the given family. Nothing is allocated.
-    func withSocketAddress<Result>(
+    package func withSocketAddress<Result>(
         onV6Socket: Bool, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
         func call(_ address: some Sendable) -> Result {
@@ -29,7 +29,7 @@ extension NetworkAddress {
 }
 
 extension IPAddress {
-    init?(_ address: SocketAddress) {
+    package init?(_ address: SocketAddress) {
         switch address {
         case .v4(let v4):
             self = .v4(UInt32(bigEndian: v4.address.sin_addr.s_addr))
@@ -43,7 +43,7 @@ extension IPAddress {
     }
 
     /// This address for a socket of the given family: an IPv6 socket that serves both reaches IPv4 by mapped addresses.
-    func socketAddress(port: UInt16, onV6Socket: Bool) -> SocketAddress {
+    package func socketAddress(port: UInt16, onV6Socket: Bool) -> SocketAddress {
         if case .v4(let bits) = self, !onV6Socket {
             return SocketAddress(Self.v4SocketAddress(bits, port: port), host: "")
         }
@@ -81,34 +81,13 @@ extension IPAddress {
 
 extension SocketAddress {
     /// The same address with another port.
-    func with(port: UInt16) -> SocketAddress {
+    package func with(port: UInt16) -> SocketAddress {
         var copy = self
         copy.port = Int(port)
         return copy
     }
 
-    var isV6: Bool {
+    package var isV6: Bool {
         if case .v6 = self { true } else { false }
-    }
-}
-
-extension Endpoint {
-    /// A numeric address with its port; link-local IPv6 addresses name the interface. Nil if it is neither IPv4 nor IPv6.
-    init?(_ address: SocketAddress) {
-        guard let ip = address.ipAddress, let port = address.port.flatMap({ UInt16(exactly: $0) }) else { return nil }
-        // NIO's text may contain the scope already.
-        var host = String(ip.prefix { $0 != "%" })
-        if case .v6(let v6) = address, v6.address.sin6_scope_id != 0 {
-            guard let name = Self.interface(v6.address.sin6_scope_id) else { return nil }
-            host += "%" + name
-        }
-        self.init(host: host, port: port)
-    }
-
-    private static func interface(_ index: UInt32) -> String? {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IFNAMSIZ)) { buffer in
-            guard let name = buffer.baseAddress, if_indextoname(index, name) != nil else { return nil }
-            return String(cString: name)
-        }
     }
 }

@@ -3,24 +3,24 @@ import NIOCore
 import NIOPosix
 
 /// The options of BeamRoom's sockets.
-enum SocketOptions {
+package enum SocketOptions {
     /// The size of a media socket's buffers: two large keyframes, so that a burst survives while the reader is busy.
-    static let mediaBufferBytes: Int = 4 << 20
+    package static let mediaBufferBytes: Int = 4 << 20
     /// At a host, which receives few datagrams from many viewers: datagrams read in one system call, and bytes for
     /// each; BeamRoom's are at most 1200 bytes long.
-    static let datagramsPerRead = 64
-    static let bytesPerDatagram = 2048
+    package static let datagramsPerRead = 64
+    package static let bytesPerDatagram = 2048
 
     /// The longest TCP segment of a control connection, in bytes, options included: the one that every network carries
     /// (RFC 9293, 3.7.1), so that a connection can be made wherever the smallest datagrams pass. A VPN or tunnel that
     /// drops larger packets without a word stops TLS otherwise.
-    static let segmentLength = ChannelOptions.socket(Int(IPPROTO_TCP), TCP_MAXSEG)
-    static let segmentBytes = 536
+    package static let segmentLength = ChannelOptions.socket(Int(IPPROTO_TCP), TCP_MAXSEG)
+    package static let segmentBytes = 536
 
     /// WIRE-V1: TCP_NODELAY; keep-alive after 20 s idle, every 10 s, three probes. Retransmission timers aren't doubled
     /// while few segments are in flight (RFC 9293 allows it; Linux: TCP_THIN_LINEAR_TIMEOUTS), because a connection
     /// with so little to send causes no congestion.
-    static let control: [(ChannelOptions.Types.SocketOption, Int)] = [
+    package static let control: [(ChannelOptions.Types.SocketOption, Int)] = [
         (segmentLength, segmentBytes),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_THIN_LINEAR_TIMEOUTS), 1),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_NODELAY), 1),
@@ -32,21 +32,21 @@ enum SocketOptions {
 
     /// At a host, while the person is asked about the peer: one that has vanished without closing its connection is
     /// noticed within 9 s, so that the next one doesn't wait long. Keep-alive after 3 s idle, every 2 s, three probes.
-    static let asking: [(ChannelOptions.Types.SocketOption, Int)] = [
+    package static let asking: [(ChannelOptions.Types.SocketOption, Int)] = [
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPIDLE), 3),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPINTVL), 2),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPCNT), 3),
     ]
 
     /// 0 lets an IPv6 socket serve IPv4 as well.
-    static let onlyV6 = ChannelOptions.socket(Int(IPPROTO_IPV6), IPV6_V6ONLY)
+    package static let onlyV6 = ChannelOptions.socket(Int(IPPROTO_IPV6), IPV6_V6ONLY)
 
     /// The most bytes that the system merges from a burst (UDP_GRO): those of an IP datagram.
-    static let bytesPerBurst = 65_536
+    package static let bytesPerBurst = 65_536
 
     /// A viewer's socket, which receives bursts from one sender. The channel reads once when datagrams have arrived,
     /// which may bring several; its handler reads the rest.
-    static func makeBurstBootstrap(
+    package static func makeBurstBootstrap(
         on loop: any EventLoop, initializer: @escaping @Sendable (any Channel) throws -> Void
     ) -> DatagramBootstrap {
         let bootstrap = DatagramBootstrap(group: loop)
@@ -62,7 +62,7 @@ enum SocketOptions {
             .channelOption(.datagramReceiveSegmentSize, value: true)
     }
 
-    static func makeMediaBootstrap(
+    package static func makeMediaBootstrap(
         on loop: any EventLoop, initializer: @escaping @Sendable (any Channel) throws -> Void
     ) -> DatagramBootstrap {
         DatagramBootstrap(group: loop)
@@ -77,7 +77,7 @@ enum SocketOptions {
     }
 
     /// Enlarges the socket's buffers: beyond the system's limit if the user may (SO_SNDBUFFORCE), else up to it.
-    static func enlargeBuffers(of channel: any Channel) {
+    package static func enlargeBuffers(of channel: any Channel) {
         let directions = [(SO_SNDBUFFORCE, SO_SNDBUF), (SO_RCVBUFFORCE, SO_RCVBUF)]
         for (forced, plain) in directions {
             channel.setOption(ChannelOptions.socket(Int(SOL_SOCKET), forced), value: mediaBufferBytes)

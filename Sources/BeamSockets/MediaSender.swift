@@ -7,7 +7,7 @@ import NIOPosix
 
 /// Sends bursts on a media socket, each in one system call, without a copy or an allocation. What the system has no
 /// room for waits in NIO's queue. Confined to its event loop.
-final class MediaSender {
+package final class MediaSender {
     private let channel: any Channel
     private let socket: ChannelSocket?
     private let isV6: Bool
@@ -23,21 +23,22 @@ final class MediaSender {
     private static let mostQueued = 1024
 
     /// `onFailure` is called for addresses that nothing can be sent to, but not from within `send`.
-    init(_ channel: any Channel, onFailure: @escaping (NetworkAddress) -> Void) {
+    package init(_ channel: any Channel, onFailure: @escaping (NetworkAddress) -> Void) {
         self.channel = channel
         socket = ChannelSocket(channel)
         self.onFailure = onFailure
         isV6 = channel.localAddress?.isV6 ?? false
     }
 
-    func send(_ burst: MediaBurst) {
+    package func send(_ burst: MediaBurst) {
         burst.bytes.withUnsafeBytes { bytes in
             let datagrams = UnsafeRawBufferPointer(rebasing: bytes[burst.range])
             send(datagrams, segmentSize: burst.segmentSize, to: burst.address)
         }
     }
 
-    private func send(_ datagrams: UnsafeRawBufferPointer, segmentSize: Int, to address: NetworkAddress) {
+    /// Sends datagrams of `segmentSize` bytes, the last of which may be shorter: at most 64, and 65507 bytes.
+    package func send(_ datagrams: UnsafeRawBufferPointer, segmentSize: Int, to address: NetworkAddress) {
         guard queued == 0 else { return enqueue(datagrams, segmentSize: segmentSize, to: address) }
         // Nil if the socket is closed; the driver opens another one.
         guard let socket = socket?.handle else { return }

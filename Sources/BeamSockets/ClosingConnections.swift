@@ -2,18 +2,20 @@ import NIOCore
 
 /// Connections that close once everything sent has left. Bounded: the oldest is reset for a new one. Confined to its
 /// event loop.
-final class ClosingConnections {
+package final class ClosingConnections {
     /// The most of them, as each holds memory and a descriptor.
     private static let most = 32
 
     private var channels: [any Channel] = []
     private var whenEmpty: (() -> Void)?
 
-    var isEmpty: Bool { channels.isEmpty }
+    package init() {}
+
+    package var isEmpty: Bool { channels.isEmpty }
 
     /// Closes `channel` once everything written has left, or after a second. `isLast`: all connections are being
     /// closed, so none is reset for another.
-    func close(_ channel: any Channel, isLast: Bool) {
+    package func close(_ channel: any Channel, isLast: Bool) {
         guard channel.isActive else { return channel.reset() }
         if !isLast, channels.count >= Self.most { channels.removeFirst().reset() }
         channels.append(channel)
@@ -25,5 +27,16 @@ final class ClosingConnections {
     }
 
     /// Sets what to call each time that the last of them has closed.
-    func onEmpty(_ action: @escaping () -> Void) { whenEmpty = action }
+    package func onEmpty(_ action: @escaping () -> Void) { whenEmpty = action }
+}
+
+extension Channel {
+    /// Closes the connection once everything written has left. Closing a socket with unread bytes resets it, and the
+    /// peer might lose the last line. So this shuts down the sending direction first, and closes when the peer has
+    /// closed, or after a second.
+    package func closeAfterFlushing() {
+        close(mode: .output, promise: nil)
+        let channel = self
+        eventLoop.scheduleTask(in: .seconds(1)) { channel.close(mode: .all, promise: nil) }
+    }
 }

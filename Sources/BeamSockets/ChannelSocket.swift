@@ -4,12 +4,12 @@ import NIOCore
 ///
 /// NIO's own access casts to a protocol with an associated type each time, which is a tenth of the time that it takes to send
 /// a packet of sound.
-struct ChannelSocket {
+package struct ChannelSocket {
     private let channel: any Channel
     private let socket: NIOBSDSocket.Handle
 
     /// Nil if the channel has no socket, or is closed.
-    init?(_ channel: any Channel) {
+    package init?(_ channel: any Channel) {
         let socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
         ) { $0 }
@@ -20,5 +20,5 @@ struct ChannelSocket {
 
     /// Nil once the channel is closed: then the number may be another file's. NIO calls nobody between closing the socket
     /// and being inactive.
-    var handle: NIOBSDSocket.Handle? { channel.isActive ? socket : nil }
+    package var handle: NIOBSDSocket.Handle? { channel.isActive ? socket : nil }
 }

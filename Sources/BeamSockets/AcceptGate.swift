@@ -4,23 +4,32 @@ import NIOPosix
 
 /// The listening socket's handler before the bootstrap's own. It resets connections that may not stay before anything
 /// is allocated for them, and pauses accepting when the system is out of descriptors or memory.
-final class AcceptGate: ChannelInboundHandler {
-    typealias InboundIn = any Channel
+package final class AcceptGate: ChannelInboundHandler {
+    package typealias InboundIn = any Channel
 
     /// Confined to the channel's event loop, like this handler.
-    struct Events {
+    package struct Events {
         /// Whether an accepted connection may stay.
-        var admits: (any Channel) -> Bool
+        package var admits: (any Channel) -> Bool
         /// Accepting pauses; the reason in the system's words.
-        var onExhausted: (_ reason: String) -> Void
+        package var onExhausted: (_ reason: String) -> Void
         /// Another error, after which the socket may be closed; in the system's words.
-        var onFailure: (_ reason: String) -> Void
+        package var onFailure: (_ reason: String) -> Void
+
+        package init(
+            admits: @escaping (any Channel) -> Bool, onExhausted: @escaping (_ reason: String) -> Void,
+            onFailure: @escaping (_ reason: String) -> Void
+        ) {
+            self.admits = admits
+            self.onExhausted = onExhausted
+            self.onFailure = onFailure
+        }
     }
 
     /// Connections accepted in one turn of the event loop, so that its other work isn't delayed by more.
-    static let acceptsPerTurn: UInt = 4
+    package static let acceptsPerTurn: UInt = 4
     /// Connections that wait in the system, if they come faster than that.
-    static let backlog: Int32 = 256
+    package static let backlog: Int32 = 256
     /// At most 20 connections are accepted in 10 ms, from all addresses together: 2,000 a second.
     private static let slice = TimeAmount.milliseconds(10)
     private static let acceptsPerSlice = 20
@@ -35,9 +44,9 @@ final class AcceptGate: ChannelInboundHandler {
     private var isPaused = false
     private var nextReport = NIODeadline.uptimeNanoseconds(0)
 
-    init(_ events: Events) { self.events = events }
+    package init(_ events: Events) { self.events = events }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         count(context)
         let connection = Self.unwrapInboundIn(data)
         guard events.admits(connection) else { return connection.reset() }
@@ -55,7 +64,7 @@ final class AcceptGate: ChannelInboundHandler {
     }
 
     /// Pauses, because NIO would try again at once: the connection that couldn't be accepted still waits.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
             events.onFailure(networkReason(error))
             return context.fireErrorCaught(error)
@@ -81,7 +90,7 @@ final class AcceptGate: ChannelInboundHandler {
 
 extension Channel {
     /// Closes at once with a TCP reset: what wasn't sent is discarded. On the event loop only.
-    func reset() {
+    package func reset() {
         let operations = pipeline.syncOperations
         // Fails only if the socket is closed already.
         _ = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in

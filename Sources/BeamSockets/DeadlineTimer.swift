@@ -2,19 +2,19 @@ import BeamMedia
 import NIOCore
 
 /// Calls back once at the next deadline of a session. Confined to its event loop.
-final class DeadlineTimer {
+package final class DeadlineTimer {
     private let loop: any EventLoop
     private var pending: (deadline: MediaTime, callback: NIOScheduledCallback)?
     private var action: ((MediaTime) -> Void)?
 
-    init(loop: any EventLoop) { self.loop = loop }
+    package init(loop: any EventLoop) { self.loop = loop }
 
     /// Sets what to call, with the deadline that has passed. `action` mustn't retain the timer's owner.
-    func onDeadline(_ action: @escaping (MediaTime) -> Void) { self.action = action }
+    package func onDeadline(_ action: @escaping (MediaTime) -> Void) { self.action = action }
 
     /// Sets the next deadline. An earlier one that is set stays: when it fires, the owner polls its session and sets
     /// the timer anew.
-    func arm(_ deadline: MediaTime) {
+    package func arm(_ deadline: MediaTime) {
         loop.assertInEventLoop()
         if let pending {
             guard deadline < pending.deadline else { return }
@@ -30,7 +30,7 @@ final class DeadlineTimer {
         pending = callback.map { (deadline, $0) }
     }
 
-    func cancel() {
+    package func cancel() {
         pending?.callback.cancel()
         pending = nil
         action = nil

@@ -9,7 +9,7 @@ import Synchronization
 /// A `HostServer` makes one and ends it; so does a `ViewerClient`, unless it is given one. One loop serves any number
 /// of viewers; its owner ends it after them.
 public final class NetworkLoop: Sendable {
-    let loop: any EventLoop
+    package let loop: any EventLoop
     private let group: MultiThreadedEventLoopGroup
 
     /// Starts the thread, and raises the process's limit of open files to what a host needs.
@@ -21,7 +21,7 @@ public final class NetworkLoop: Sendable {
         loop = group.next()
         loop.execute {
             if raisesPriority { ThreadPriority.raise() }
-            DescriptorLimit.raise()
+            OpenFiles.raiseLimit()
         }
     }
 
@@ -33,7 +33,7 @@ public final class NetworkLoop: Sendable {
 }
 
 /// Carries out what a session decides. Confined to an event loop.
-protocol LoopDriver: SendableMetatype {
+package protocol LoopDriver: SendableMetatype {
     associatedtype Statistics: Sendable
     var statistics: Statistics { get }
     /// Closes everything; the future succeeds when all is closed.
@@ -42,17 +42,17 @@ protocol LoopDriver: SendableMetatype {
 
 extension LoopDriver where Statistics == Void {
     /// A driver without figures.
-    var statistics: Void { () }
+    package var statistics: Void { () }
 }
 
 /// Gives other threads access to a driver. Owns the event loop unless that is shared.
 ///
 /// Its methods may be called from any thread but the event loop's own.
-final class LoopHandle<Driver: LoopDriver>: Sendable {
+package final class LoopHandle<Driver: LoopDriver>: Sendable {
     private let loop: any EventLoop
     /// Nil if the loop is shared.
     private let ownLoop: NetworkLoop?
-    let driver: NIOLoopBoundBox<Driver>
+    package let driver: NIOLoopBoundBox<Driver>
     private let lastStatistics: Mutex<Driver.Statistics>
     private let hasEnded = Mutex(false)
     /// Calls that have found the driver running and haven't reached the loop yet. `end` waits for them, because a loop
@@ -70,7 +70,7 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     /// - Parameters:
     ///   - shared: the loop to use; nil: a loop of its own, which ends with it.
     ///   - statistics: the initial ones.
-    init<Failure>(
+    package init<Failure>(
         on shared: NetworkLoop?, statistics: Driver.Statistics,
         make: (any EventLoop) throws(Failure) -> sending Driver
     ) throws(Failure) {
@@ -87,14 +87,14 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     }
 
     /// Runs `body` on the loop and waits for its future.
-    func start<Outcome: Sendable>(
+    package func start<Outcome: Sendable>(
         _ body: @escaping @Sendable (Driver) -> EventLoopFuture<Outcome>
     ) throws -> Outcome {
         try loop.submit { [driver] in body(driver.value) }.flatMap { $0 }.wait()
     }
 
     /// Runs `action` on the loop unless the driver has ended. Doesn't wait.
-    func perform(_ action: @escaping @Sendable (Driver) -> Void) {
+    package func perform(_ action: @escaping @Sendable (Driver) -> Void) {
         guard beginCall() else { return }
         defer { calls.leave() }
         loop.execute { [driver] in action(driver.value) }
@@ -103,7 +103,7 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     /// Runs `action` on the loop unless the driver has ended, after what was given to this method before. Doesn't wait.
     ///
     /// Only some are run at a time, so that pictures don't wait until all is done that a program writes at once.
-    func performInTurn(_ action: @escaping @Sendable (Driver) -> Void) {
+    package func performInTurn(_ action: @escaping @Sendable (Driver) -> Void) {
         guard beginCall() else { return }
         defer { calls.leave() }
         let hasTurn = waiting.withLock { waiting in
@@ -133,7 +133,7 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     }
 
     /// Runs `question` on the loop and waits for its answer; nil once the driver has ended.
-    func ask<Answer: Sendable>(_ question: @escaping @Sendable (Driver) -> Answer) -> Answer? {
+    package func ask<Answer: Sendable>(_ question: @escaping @Sendable (Driver) -> Answer) -> Answer? {
         guard beginCall() else { return nil }
         let answer = loop.submit { [driver] in question(driver.value) }
         calls.leave()
@@ -149,13 +149,13 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     }
 
     /// The statistics now, or the last ones once the driver has ended. Waits for the loop.
-    var statistics: Driver.Statistics {
+    package var statistics: Driver.Statistics {
         if let fresh = ask({ $0.statistics }) { lastStatistics.withLock { $0 = fresh } }
         return lastStatistics.withLock { $0 }
     }
 
     /// Shuts down the driver, then the loop if it isn't shared; returns when that is done. A second call does nothing.
-    func end() {
+    package func end() {
         _ = statistics
         let isFirst = hasEnded.withLock { hasEnded in
             defer { hasEnded = true }

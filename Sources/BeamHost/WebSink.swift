@@ -1,0 +1,158 @@
+import BeamLog
+import BeamMedia
+import BeamNetwork
+import BeamSession
+import BeamWeb
+import BeamWire
+import Synchronization
+
+/// Browsers at a host: a sink of the stream, beside the network's. Joins what serves their pages with the host's door.
+final class WebSink: FrameSink {
+    private let web: WebServer
+    private let consumer: EncoderDemand.Consumer
+    private let link: Link
+
+    /// Between the door's server and the one for browsers, each of which tells the other.
+    final class Link: Sendable {
+        private struct State {
+            var web: WebServer?
+            /// The sessions of the browsers that were let in, by their connections; never more than the host admits.
+            var sessions: [ConnectionID: String] = [:]
+            /// Why connections have failed, until they are closed.
+            var failures: [ConnectionID: String] = [:]
+        }
+
+        private let state = Mutex(State())
+
+        /// What the door says to a browser. On the event loop of the door's server.
+        func tell(_ id: ConnectionID, _ verdict: BrowserVerdict) {
+            let web = state.withLock { state in
+                if case .admitted(let session) = verdict { state.sessions[id] = session }
+                return state.web
+            }
+            web?.tell(verdict, to: id)
+        }
+
+        /// Captions and notes.
+        func handle(_ event: LogEvent) {
+            let web = state.withLock { $0.web }
+            switch event {
+            case .partial(_, _, let partial): web?.tellAll(.caption(partial?.text ?? ""))
+            case .lines(let lines):
+                for line in lines where !line.isHistory {
+                    switch line.content {
+                    case .caption(let text, _): web?.tellAll(.caption(text))
+                    case .note(let text): web?.tellAll(.note(sender: line.isOwn ? nil : line.name, text))
+                    default: break
+                    }
+                }
+            default: break
+            }
+        }
+
+        fileprivate func connect(_ web: WebServer?) { state.withLock { $0.web = web } }
+
+        fileprivate func session(_ id: ConnectionID) -> String? { state.withLock { $0.sessions[id] } }
+
+        fileprivate func failed(_ id: ConnectionID, reason: String) {
+            state.withLock { if $0.sessions[id] != nil { $0.failures[id] = reason } }
+        }
+
+        /// Answers why, if that is known.
+        fileprivate func closed(_ id: ConnectionID) -> String? {
+            state.withLock { state in
+                state.sessions[id] = nil
+                return state.failures.removeValue(forKey: id)
+            }
+        }
+    }
+
+    /// Opens the ports. `host`'s handlers tell `link` what its door says to browsers.
+    init(
+        _ options: WebServer.Options, door host: HostServer, _ link: Link, consumer: EncoderDemand.Consumer,
+        sound: SoundWish, _ onNotice: @escaping @Sendable (HostNotice) -> Void
+    ) throws(WebError) {
+        self.consumer = consumer
+        self.link = link
+        web = try WebServer(
+            options,
+            handlers: WebServer.Handlers(
+                onOpened: { host.browser(.browserOpened($0, from: $1)) },
+                onHello: { host.browser(.browserHello($0, $1)) },
+                onClosed: { host.browser(.browserClosed($0, reason: link.closed($0))) },
+                requestKeyframe: { consumer.requestKeyframe(layer: $0) },
+                onDemand: { consumer.set($0, layer: $1) },
+                onSoundDemand: { sound.set($0) },
+                onEvent: { event in Self.report(event, link, onNotice) }))
+        link.connect(web)
+    }
+
+    /// Where browsers come.
+    var description: HostDescription.Web {
+        HostDescription.Web(
+            port: web.port, mediaPort: web.mediaPort, packetsUnavailable: web.packetsUnavailable,
+            fingerprint: web.certificateFingerprint)
+    }
+
+    private static func report(_ event: WebEvent, _ link: Link, _ onNotice: (HostNotice) -> Void) {
+        switch event {
+        case .stream(.started(let id, let time)):
+            if let session = link.session(id) { onNotice(.browserStarted(session: session, after: time)) }
+        case .stream(.layer(let id, let isReduced)):
+            if let session = link.session(id) {
+                onNotice(.session(.layerChanged(session: session, isReduced: isReduced)))
+            }
+        case .stream(.evict(let id, let reason)):
+            link.failed(
+                id,
+                reason: reason == .noReports
+                    ? "nothing has come from its player for 30 s" : "it has shown nothing for 30 s")
+        // Told by the figures.
+        case .stream(.behind), .stream(.caughtUp): break
+        case .failed(let id, let reason): link.failed(id, reason: reason)
+        case .acceptingPaused(let reason): onNotice(.session(.acceptingPaused(reason: reason)))
+        case .listeningFailed(let reason): onNotice(.session(.listeningFailed(reason: reason)))
+        case .listeningAgain: onNotice(.session(.listeningAgain))
+        }
+    }
+
+    // MARK: The stream
+
+    func open() {}
+
+    func push(_ frame: EncodedFrame) {
+        if consumer.takes(frame) { web.submit(frame) }
+    }
+
+    func push(_ sound: EncodedSound) { web.submit(sound) }
+
+    /// The pages were told by the door that the host ends.
+    func close() {
+        web.shutdown()
+        link.connect(nil)
+    }
+
+    // MARK: What pages are told
+
+    func setPaused(_ isPaused: Bool) { web.tellAll(isPaused ? .paused : .resumed) }
+
+    func setVisibility(_ visibility: SourceVisibility) { web.tellAll(.sourceVisibility(visibility)) }
+
+    // MARK: Figures
+
+    /// Enters what is known of the browsers' streams.
+    func complete(_ viewers: inout [ViewerFigures]) {
+        let known = Dictionary(
+            web.figures.compactMap { figures in link.session(figures.id).map { ($0, figures) } },
+            uniquingKeysWith: { $1 })
+        for index in viewers.indices where viewers[index].isBrowser {
+            guard let stream = known[viewers[index].session]?.stream else { continue }
+            viewers[index].isWatching = stream.frames > 0
+            viewers[index].isReduced = stream.isReduced
+            (viewers[index].frames, viewers[index].keyframes) = (stream.frames, stream.keyframes)
+            (viewers[index].skipped, viewers[index].datagrams) = (stream.skipped, stream.packets + stream.resent)
+            (viewers[index].bytes, viewers[index].retransmissions) = (stream.bytes, stream.resent)
+            (viewers[index].loss, viewers[index].roundTrip) = (stream.loss, stream.roundTrip)
+        }
+    }
+}

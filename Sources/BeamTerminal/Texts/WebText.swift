@@ -1,0 +1,49 @@
+import BeamHost
+import BeamNetwork
+import BeamSession
+import BeamWire
+
+/// Where browsers come, in words for the person who shares.
+struct WebText: Sendable {
+    var web: HostDescription.Web
+    /// The address that this program listens on; nil: on all.
+    var bindAddress: String?
+    /// By http browsers are sent on to https.
+    var isHTTPSOnly: Bool
+
+    private static let mostAddresses = 4
+
+    /// The addresses of the page, the likeliest first; empty: this machine has none on a network.
+    func addresses(_ all: [LocalAddress] = LocalAddresses.reachable()) -> [String] {
+        let text = AddressText(purpose: "", command: "", bindAddress: bindAddress, port: web.port)
+        let reachable = text.listened(all).filter { !$0.isLinkLocalV6 }
+        let scheme = isHTTPSOnly || web.packetsUnavailable != nil ? "https" : "http"
+        return reachable.prefix(Self.mostAddresses).map {
+            "\(scheme)://\(Endpoint(host: $0.text, port: web.port))"
+        }
+    }
+
+    /// - Parameter code: that browsers' persons type; nil: none is shown.
+    func sentence(_ addresses: [String]) -> String {
+        guard let first = addresses.first else {
+            return "This machine has no address on a network at present, so no browser can reach it."
+        }
+        let others = addresses.dropFirst()
+        let rest = others.isEmpty ? "" : " (or \(others.joined(separator: " or ")))"
+        return "To watch in a browser, open \(first)\(rest)."
+    }
+
+    static func code(_ code: PairingCode, _ what: String, servesOne: Bool) -> String {
+        "\(what) to type in a browser: \(code.spaced) (serves \(servesOne ? "one browser" : "everybody"))"
+    }
+
+    /// What a phone's camera reads: the address, with the code where no server sees it.
+    static func link(_ address: String, _ code: PairingCode?) -> String {
+        address + "/" + (code.map { "#\($0)" } ?? "")
+    }
+
+    /// Of the certificate that https shows, in groups of two digits.
+    var fingerprint: String {
+        web.fingerprint.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined(separator: ":")
+    }
+}

@@ -1,0 +1,221 @@
+import BeamMedia
+import Testing
+
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
+
+/// Browsers at a host's door: a code of their own, the question to the person, and how they go.
+struct BrowserDoorTests {
+    private static let code = PairingCode("271828")!
+    private static let wrong = PairingCode("111111")!
+
+    private func browser(_ number: UInt64) -> ConnectionID { ConnectionID(ConnectionID.firstOfBrowsers + number) }
+
+    private func address(_ number: Int) -> IPAddress { .v4(0x0A00_0000 + UInt32(number)) }
+
+    /// A browser comes and says what it wants. Answers what it is told.
+    @discardableResult
+    private func come(
+        _ host: inout HostBench, _ number: UInt64, from: Int = 1, code: PairingCode?, kind: String = "Chrome on Android"
+    ) -> [BrowserVerdict] {
+        host.handle(.browserOpened(browser(number), from: address(from)))
+        host.handle(.browserHello(browser(number), BrowserHello(code: code, kind: kind)))
+        return host.takeVerdicts(browser(number))
+    }
+
+    private func session(_ verdicts: [BrowserVerdict]) -> String? {
+        if case .admitted(let session)? = verdicts.last { session } else { nil }
+    }
+
+    private func refusal(_ verdicts: [BrowserVerdict]) -> BrowserRefusal? {
+        for case .refused(let refusal, _) in verdicts { return refusal }
+        return nil
+    }
+
+    // MARK: The code
+
+    @Test func aCodeLetsInOneBrowserAndAnotherFollows() throws {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code, isRenewed: true))
+        let session = try #require(self.session(come(&host, 1, code: Self.code)))
+        let guest = Guest(identity: .browser(session: session), name: "Chrome on Android")
+        #expect(host.session.guests == [guest])
+        #expect(host.session.statistics.viewers == 1)
+        let figures = host.session.viewerStatistics
+        #expect(figures.count == 1 && figures[0].isBrowser && figures[0].isEncrypted && figures[0].session == session)
+        var next: PairingCode?
+        for case .webCodeChanged(let change) in host.takeEvents() where change.reason == .used { next = change.code }
+        let following = try #require(next)
+        #expect(following != Self.code)
+        // The one before is a wrong one now.
+        #expect(come(&host, 2, code: Self.code) == [.wrongCode(pause: nil)])
+        #expect(self.session(come(&host, 3, code: following)) != nil)
+    }
+
+    @Test func aGivenCodeThatLastsServesAll() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        for number in 1...5 { #expect(session(come(&host, UInt64(number), from: number, code: Self.code)) != nil) }
+        #expect(host.session.guests.count == 5)
+    }
+
+    @Test func guessesArePausedAndDoNotDelayOtherViewers() {
+        let trust = HostTrust(own: .host, code: HostCode(given: PairingCode("482913")!))
+        var host = HostBench(.none, trust: trust, webCode: HostCode(given: Self.code))
+        var isPaused = false
+        for number in 1...8 {
+            for case .wrongCode(let pause) in come(&host, UInt64(number), from: number, code: Self.wrong) {
+                isPaused = isPaused || pause != nil
+            }
+        }
+        #expect(isPaused)
+        // During the pause the right code isn't looked at either: else a pause would tell which one is right.
+        #expect(session(come(&host, 20, from: 20, code: Self.code)) == nil)
+        // Native viewers' codes are counted apart.
+        #expect(host.session.door.codeGuard.pause(now: host.now) == nil)
+        host.advance(by: .seconds(70))
+        #expect(session(come(&host, 21, from: 21, code: Self.code)) != nil)
+    }
+
+    @Test func theNativeCodeOpensNothingToABrowser() {
+        let native = PairingCode("482913")!
+        var host = HostBench(
+            .none, trust: HostTrust(own: .host, code: HostCode(given: native)), webCode: HostCode(given: Self.code))
+        #expect(session(come(&host, 1, code: native)) == nil)
+        #expect(host.session.guests.isEmpty)
+    }
+
+    @Test func withoutAWebCodeNoBrowserIsLetIn() {
+        var host = HostBench(.all)
+        #expect(refusal(come(&host, 1, code: Self.code)) == .closed)
+        #expect(refusal(come(&host, 2, code: nil)) == .closed)
+    }
+
+    @Test func aHostForPairedViewersOnlyLetsInNone() {
+        let trust = HostTrust(own: .host, code: .none, takesNewViewers: false)
+        var host = HostBench(.all, trust: trust, webCode: HostCode(given: Self.code))
+        #expect(refusal(come(&host, 1, code: Self.code)) == .closed)
+    }
+
+    // MARK: The question
+
+    @Test func thePersonIsAskedOnceAndAnswers() throws {
+        var host = HostBench(.ask, webCode: HostCode(given: Self.code))
+        #expect(come(&host, 1, code: nil) == [.asking])
+        let visitor = Visitor(address: address(1), name: "Chrome on Android")
+        #expect(host.takeEvents() == [.browserAsks(browser(1), from: visitor)])
+        #expect(host.session.guests.isEmpty, "nothing before the answer")
+        host.handle(.decision(browser(1), accept: true))
+        #expect(session(host.takeVerdicts(browser(1))) != nil)
+        #expect(come(&host, 2, from: 2, code: nil) == [.asking])
+        host.handle(.decision(browser(2), accept: false))
+        #expect(refusal(host.takeVerdicts(browser(2))) == .declined)
+        #expect(host.session.guests.count == 1)
+    }
+
+    @Test func aBrowserThatLeavesTakesItsQuestionAlong() {
+        var host = HostBench(.ask, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: nil)
+        host.handle(.browserClosed(browser(1), reason: nil))
+        #expect(host.takeEvents().contains(.askWithdrawn(browser(1))))
+        host.handle(.decision(browser(1), accept: true))
+        #expect(host.session.guests.isEmpty)
+    }
+
+    @Test func nobodyAnswersAndTheBrowserIsToldSo() {
+        var host = HostBench(.ask, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: nil)
+        host.advance(by: HostLimits.comparisonTimeout + .seconds(1))
+        #expect(refusal(host.takeVerdicts(browser(1))) == .unanswered)
+    }
+
+    @Test func withNobodyToAskOnlyTheCodeHelps() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        #expect(refusal(come(&host, 1, code: nil)) == .closed)
+    }
+
+    @Test func allAreLetInWhereAllAreLetIn() {
+        var host = HostBench(.all, webCode: HostCode(given: Self.code))
+        #expect(session(come(&host, 1, code: nil)) != nil)
+    }
+
+    // MARK: How they go
+
+    @Test func aPageThatClosesLeaves() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: Self.code)
+        host.handle(.browserClosed(browser(1), reason: nil))
+        #expect(host.session.guests.isEmpty)
+        let reasons = host.takeEvents().compactMap { event in
+            if case .viewerLeft(_, _, let reason) = event { reason } else { nil }
+        }
+        #expect(reasons == ["its page was closed"])
+    }
+
+    @Test func aPageIsNotMissedByTheDoorHoweverLongItIsSilent() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: Self.code)
+        host.advance(by: .seconds(100))
+        #expect(host.session.guests.count == 1, "whoever serves it says when it is gone")
+    }
+
+    @Test func oneThatIsSentAwayNeedsACodeAgainAndOneForGoodIsKeptOut() throws {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        let first = try #require(session(come(&host, 1, code: Self.code)))
+        host.handle(.sendAway(.browser(session: first)))
+        #expect(refusal(host.takeVerdicts(browser(1))) == .sentAway)
+        #expect(host.session.guests.isEmpty)
+        let again = try #require(session(come(&host, 2, code: Self.code)))
+        host.handle(.blockBrowser(session: again))
+        #expect(refusal(host.takeVerdicts(browser(2))) == .sentAway)
+        #expect(refusal(come(&host, 3, code: Self.code)) == .sentAway)
+        #expect(session(come(&host, 4, from: 2, code: Self.code)) != nil, "another address")
+    }
+
+    @Test func placesCountForAllViewers() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        for number in 0..<Door.Configuration.defaultViewers {
+            #expect(session(come(&host, UInt64(number), from: number, code: Self.code)) != nil)
+        }
+        #expect(refusal(come(&host, 100, from: 100, code: Self.code)) == .busy)
+    }
+
+    @Test func oneAddressCannotTakeAllPlaces() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        var admitted = 0
+        for number in 0..<20 where session(come(&host, UInt64(number), code: Self.code)) != nil { admitted += 1 }
+        #expect(admitted == HostLimits.viewersPerDevice)
+    }
+
+    @Test func theEndIsToldToAllPages() {
+        var host = HostBench(.ask, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: Self.code)
+        come(&host, 2, code: nil)
+        host.handle(HostSession.Input.shutdown)
+        for number in 1...2 { #expect(refusal(host.takeVerdicts(browser(UInt64(number)))) == .ended) }
+    }
+
+    // MARK: What isn't a browser's turn
+
+    @Test func helloTwiceAndOfNoConnection() {
+        var host = HostBench(.ask, webCode: HostCode(given: Self.code))
+        host.handle(.browserHello(browser(9), BrowserHello(code: Self.code, kind: "x")))
+        #expect(host.takeVerdicts(browser(9)).isEmpty)
+        come(&host, 1, code: Self.code)
+        host.handle(.browserHello(browser(1), BrowserHello(code: Self.code, kind: "x")))
+        #expect(host.session.guests.isEmpty, "an admitted page says no hello")
+        // Nor does a native connection.
+        host.open(5)
+        host.handle(.browserHello(ConnectionID(5), BrowserHello(code: Self.code, kind: "x")))
+        #expect(host.session.guests.isEmpty)
+    }
+
+    @Test func whatABrowserCallsItselfIsMadeSafeToShow() throws {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: Self.code, kind: "Chrome\u{1b}[2J”\n“" + String(repeating: "x", count: 9000))
+        let visitor = host.takeEvents().compactMap { event -> Visitor? in
+            if case .viewerPaired(_, let visitor, _) = event { visitor } else { nil }
+        }.first
+        let name = try #require(visitor?.name)
+        #expect(name.count < 200 && !name.contains("\u{1b}") && !name.contains("\n"))
+    }
+}
