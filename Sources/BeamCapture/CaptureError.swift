@@ -101,8 +101,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .severalWindows(let text, let matches):
             "“\(text)” is in the titles of several windows: \(matches.joined(separator: "; ")). Name one by its ID, or by "
                 + "more of its title."
-        case .nothingSelected:
-            "Nothing was selected, so nothing is shared."
+        case .nothingSelected: "Nothing was selected, so nothing is shared."
         case .pointerTaken(let display):
             "You can't choose on the display \(display): another program keeps the pointer or the keyboard for itself. Close its "
                 + "menu, or name what to share with --window, --monitor or --region."
