@@ -92,6 +92,28 @@ struct MediaTests {
         _ = try browser.picture()
     }
 
+    /// Requests that only seem to come from another machine: nothing of the stream goes there.
+    @Test func packetsGoNowhereThatTheBrowserDoesNotReceive() throws {
+        let web = try TestWeb()
+        let browser = try MediaBrowser(web)
+        try browser.connect()
+        let pictures = try CodedPictures(PixelSize(width: 320, height: 180))
+        web.server.submit(try #require(try pictures.next()))
+        _ = try browser.picture()
+        let victim = try UDPPeer(web.server.mediaPort)
+        for _ in 0..<5 { victim.send(browser.request()) }
+        // Answers that know the transaction's length, but not the transaction.
+        victim.send(browser.answer(to: [UInt8](repeating: 0, count: 40)))
+        web.server.submit(try #require(try pictures.next()))
+        _ = try browser.picture()
+        var sizes: [Int] = []
+        while let datagram = victim.receive(milliseconds: 300) {
+            #expect(datagram[0] < 2, "only STUN goes there")
+            sizes.append(datagram.count)
+        }
+        #expect(sizes.count == 10, "an answer and a request for each: \(sizes)")
+    }
+
     @Test func aBrowserThatLeavesIsForgotten() throws {
         let web = try TestWeb()
         let browser = try MediaBrowser(web)
@@ -235,11 +257,27 @@ final class MediaBrowser {
         connection.takeDatagrams { port.send(Array($0)) }
     }
 
-    /// Another address from now on.
+    /// Another address from now on: asks there, and answers what the host asks back.
     func move() throws {
         port = try UDPPeer(mediaPort)
         port.send(request())
-        #expect(port.receive(milliseconds: 10_000) != nil)
+        var isAnswered = false
+        while !isAnswered {
+            guard let datagram = port.receive(milliseconds: 10_000) else {
+                throw Failure(description: "the host doesn't ask whether the browser receives there")
+            }
+            guard datagram[0] == 0, datagram[1] == 1 else { continue }
+            port.send(answer(to: datagram))
+            isAnswered = true
+        }
+    }
+
+    /// A binding answer of the browser to a request of the host (RFC 8445, 7.3).
+    func answer(to request: [UInt8]) -> [UInt8] {
+        var message: [UInt8] = [1, 1, 0, 0] + request[4..<20]
+        message += [0, 0x20, 0, 8, 0, 1, 0, 0, 0, 0, 0, 0]
+        STUN.seal(&message, password: "abcdefghijklmnopqrstuvwx")
+        return message
     }
 
     /// A compound packet: an empty receiver report, and a feedback message (RFC 4585, 6.1) about the host's video.

@@ -24,6 +24,10 @@ final class MediaPath {
     /// Where authentic requests came from, the newest last.
     private(set) var addresses: [NetworkAddress] = []
     private(set) var lastRequest: MediaTime
+    /// The browser's ICE name and password, once it has answered.
+    private var browser: (name: String, password: String)?
+    /// The address that the stream moves to once the browser has shown that it receives there.
+    private var check: (address: NetworkAddress, message: STUNCheck)?
     /// A timeout of its handshake is scheduled.
     var hasTimer = false
 
@@ -41,11 +45,27 @@ final class MediaPath {
         lastRequest = now
     }
 
+    /// The host has sent something that only its receiver can go on with.
+    private var hasBegun: Bool {
+        switch stage {
+        case .handshaking, .established: true
+        case .offered, .answered, .over: false
+        }
+    }
+
     var isEstablished: Bool { if case .established = stage { true } else { false } }
 
+    func answered(name: String, password: String) { browser = (name, password) }
+
     /// An authentic request. Returns the address that is forgotten for this one.
+    ///
+    /// Until the handshake begins, the address is where the browser asks from last. After that it moves only when the
+    /// browser has answered a request there (`checkRequest`): only who receives the host's part of the handshake can end it.
     func asked(from source: NetworkAddress, nominates: Bool, now: MediaTime) -> NetworkAddress? {
-        if address == nil || nominates || now - lastRequestHere > Self.silence { address = source }
+        let isChosen = address == nil || nominates || now - lastRequestHere > Self.silence
+        if isChosen, source != address {
+            if hasBegun { beginCheck(of: source) } else { address = source }
+        }
         if source == address { lastRequestHere = now }
         lastRequest = now
         addresses.removeAll { $0 == source }
@@ -53,6 +73,28 @@ final class MediaPath {
         guard addresses.count > Self.mostAddresses else { return nil }
         let oldest = addresses.firstIndex { $0 != address } ?? 0
         return addresses.remove(at: oldest)
+    }
+
+    private func beginCheck(of source: NetworkAddress) {
+        guard check?.address != source else { return }
+        var random = SystemRandomNumberGenerator()
+        check = (source, STUNCheck(random: &random))
+    }
+
+    /// The request to send to `source`, which has just asked; nil: nothing is to be checked there. One for each of its
+    /// requests, about as long as that.
+    func checkRequest(to source: NetworkAddress) -> [UInt8]? {
+        guard let check, check.address == source, let browser else { return nil }
+        return check.message.request(from: name, to: browser.name, password: browser.password)
+    }
+
+    /// Something that is no request has come from `source`: if it is the browser's answer, the stream moves there.
+    func received(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress, now: MediaTime) {
+        guard let check, check.address == source, let browser,
+            check.message.isAnswered(by: bytes, password: browser.password)
+        else { return }
+        (address, lastRequestHere) = (source, now)
+        self.check = nil
     }
 
     /// The last request from `address`.

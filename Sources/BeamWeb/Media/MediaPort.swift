@@ -80,12 +80,16 @@ final class MediaPort {
 
     /// The socket was closed, which happens only if the machine's network fails: opens another one at the same port.
     fileprivate func closed(_ closed: any Channel, _ address: SocketAddress?) {
-        guard !isClosed, channel === closed, let address else { return }
+        guard channel === closed, let address else { return }
         channel = nil
         sender = nil
+        openAgain(address)
+    }
+
+    private func openAgain(_ address: SocketAddress) {
         loop.assumeIsolated().scheduleTask(in: .milliseconds(500)) { [self] in
             guard !isClosed else { return }
-            bind(address, tries: 1).assumeIsolated().whenFailure { [self] _ in self.closed(closed, address) }
+            bind(address, tries: 1).assumeIsolated().whenFailure { [self] _ in openAgain(address) }
         }
     }
 
@@ -116,6 +120,7 @@ final class MediaPort {
     /// Its answer: whose certificate is to be expected. False if none was offered, or it was answered already.
     func answer(_ id: ConnectionID, _ answer: SessionAnswer, now: MediaTime) -> Bool {
         guard let path = paths[id], case .offered(let early) = path.stage else { return false }
+        path.answered(name: answer.name, password: answer.password)
         path.stage = .answered(fingerprint: answer.fingerprint, early: [])
         for datagram in early { datagram.withUnsafeBytes { secured($0, id, path, now: now) } }
         return true
@@ -169,7 +174,7 @@ final class MediaPort {
         data.withUnsafeMutableReadableBytes { bytes in
             // RFC 7983, 7.
             switch bytes.first ?? 255 {
-            case 0...3: request(UnsafeRawBufferPointer(bytes), from)
+            case 0...3: stun(UnsafeRawBufferPointer(bytes), from)
             case 20...63:
                 guard let (id, path) = path(at: from) else { return }
                 secured(UnsafeRawBufferPointer(bytes), id, path, now: .now)
@@ -186,16 +191,27 @@ final class MediaPort {
         return (id, path)
     }
 
-    private func request(_ bytes: UnsafeRawBufferPointer, _ from: NetworkAddress) {
+    private func stun(_ bytes: UnsafeRawBufferPointer, _ from: NetworkAddress) {
+        guard STUN.isRequest(bytes) else {
+            path(at: from)?.1.received(bytes, from: from, now: .now)
+            return
+        }
         guard let request = try? STUNRequest(bytes), let id = names[request.name], let path = paths[id],
             request.isAuthentic(bytes, password: path.password)
         else { return }
-        if let forgotten = path.asked(from: from, nominates: request.nominates, now: .now) {
-            addresses[forgotten] = nil
+        // What another browser has shown to be its own stays its own.
+        if let owner = addresses[from], owner != id, let other = paths[owner], other.isEstablished,
+            other.address == from
+        {
+            return
         }
+        let forgotten = path.asked(from: from, nominates: request.nominates, now: .now)
+        if let forgotten, addresses[forgotten] == id { addresses[forgotten] = nil }
         addresses[from] = id
         let answer = request.answer(from: from, password: path.password)
-        answer.withUnsafeBytes { sender?.send($0, segmentSize: $0.count, to: from) }
+        for message in [answer] + (path.checkRequest(to: from).map { [$0] } ?? []) {
+            message.withUnsafeBytes { sender?.send($0, segmentSize: $0.count, to: from) }
+        }
     }
 
     /// RTCP in SRTCP (RFC 5761, 4); browsers send no RTP.

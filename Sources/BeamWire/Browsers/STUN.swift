@@ -18,6 +18,12 @@ public enum STUN {
         static let priority: UInt16 = 0x0024
         static let useCandidate: UInt16 = 0x0025
         static let fingerprint: UInt16 = 0x8028
+        static let controlled: UInt16 = 0x8029
+    }
+
+    /// Whether the datagram says that it is a request, and not an answer (RFC 8489, 5).
+    public static func isRequest(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.count >= 2 && bytes[0] == 0 && bytes[1] == 1
     }
 
     /// Whether the datagram is for STUN, and not DTLS, RTP or RTCP (RFC 7983, 7): the first byte is 0 to 3.

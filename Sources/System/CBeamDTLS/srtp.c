@@ -15,8 +15,8 @@ struct beam_srtp {
     int uses_gcm;
 };
 
-// Packets that may arrive, or be sent again, behind the newest one.
-enum { window = 1024 };
+// Packets that may arrive, or be sent again, behind the newest one: as many as BrowserLayer keeps.
+enum { window = 4096 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_ready;
