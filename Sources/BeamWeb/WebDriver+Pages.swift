@@ -93,7 +93,7 @@ extension WebDriver {
     private func resume(_ newcomer: Page, _ token: String) {
         guard case .opened = newcomer.state else { return violated(newcomer, "the page can't come again now") }
         guard newcomer.isSecure, let id = tokens[token], let page = pages[id], let connection = newcomer.connection,
-            case .admitted(let form) = page.state
+            case .admitted(let form) = page.state, form == .packets || page.returns.take(5, now: .now) == nil
         else {
             newcomer.send(.expired)
             return end(newcomer)

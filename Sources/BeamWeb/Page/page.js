@@ -15,6 +15,7 @@ const page = {
   hasPicture: false,
   isPaused: false,
   hidden: 'visible',
+  lock: null,
 
   get forms() {
     const forms = [];
@@ -88,7 +89,7 @@ const page = {
     const tick = () => {
       if (this.state !== 'code') return;
       if (left <= 0) {
-        screenView.problem(words.wrongCode);
+        screenView.problem('');
         element('code').disabled = element('enter').disabled = false;
         return element('code').focus();
       }
@@ -119,15 +120,17 @@ const page = {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   },
 
-  closeSocket() {
+  closeSocket(code) {
     const socket = this.socket;
     this.socket = null;
-    socket?.close();
+    if (code) socket?.close(code);
+    else socket?.close();
   },
 
   /// The socket is lost. By https the page comes back by itself, with its token; by http that could be heard by others.
   lose() {
-    this.closeSocket();
+    // 4000 is no goodbye: the page comes again.
+    this.closeSocket(4000);
     // The host has waited long enough for another code: the next one opens another socket.
     if (this.state === 'code' || this.isOver) return;
     const wasIn = this.state === 'playing' || this.state === 'waiting' || this.state === 'lost';
@@ -239,6 +242,11 @@ const page = {
   /// The socket is back; the stream by WebRTC went on meanwhile, the other one begins with a keyframe.
   cameBack() {
     this.lostSince = null;
+    // What still holds follows.
+    this.isPaused = false;
+    this.hidden = 'visible';
+    spoken.caption('');
+    screenView.banner('');
     this.enter('waiting');
     screenView.card(words.letIn, words.waiting);
     if (this.stream instanceof PacketStream && this.hasPicture) this.seen();
@@ -247,6 +255,8 @@ const page = {
   /// The decoder or the connection has given up.
   broken() {
     if (this.state === 'lost' || this.isOver) return;
+    // Its decoder doesn't take this stream: the next try is by WebRTC.
+    if (this.stream instanceof UnitStream && !this.hasPicture) UnitStream.hasFailed = true;
     if (this.stream instanceof UnitStream && this.token !== null && this.hasPicture) return this.lose();
     if (this.stream instanceof PacketStream && !this.hasPicture) return this.noDatagrams();
     this.failed();
@@ -285,6 +295,8 @@ const page = {
   },
 
   endStream() {
+    this.lock?.release();
+    this.lock = null;
     this.stream?.close();
     this.stream = null;
     this.hasPicture = false;
@@ -304,7 +316,11 @@ const page = {
 
   /// A phone's screen stays on while it shows something; by https only, as browsers have it.
   keepAwake() {
-    navigator.wakeLock?.request('screen').catch(() => {});
+    navigator.wakeLock?.request('screen').then(lock => {
+      if (this.state !== 'playing') return lock.release();
+      this.lock?.release();
+      this.lock = lock;
+    }).catch(() => {});
   },
 };
 

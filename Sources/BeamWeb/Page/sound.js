@@ -73,6 +73,7 @@ const soundControl = {
 
   /// The stream has sound, which begins silent.
   offer(stream) {
+    if (this.stream === stream) return;
     this.stream = stream;
     this.isOn = false;
     element('sound').hidden = false;

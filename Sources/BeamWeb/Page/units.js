@@ -1,7 +1,9 @@
 // The stream by the WebSocket, decoded with WebCodecs. Of what is decoded only the newest picture is drawn.
 
 class UnitStream {
-  static get isPossible() { return isSecureContext && 'VideoDecoder' in window && 'EncodedVideoChunk' in window; }
+  static hasFailed = false;
+
+  static get isPossible() { return !UnitStream.hasFailed && isSecureContext && 'VideoDecoder' in window && 'EncodedVideoChunk' in window; }
 
   /// `on`: drawn(number), picture(), sound(), failed().
   constructor(on) {
@@ -18,7 +20,7 @@ class UnitStream {
   describe({ codec, description, w, h, sound }) {
     const record = Uint8Array.from(atob(description), letter => letter.charCodeAt(0));
     this.size = { width: w, height: h };
-    if (sound) this.on.sound();
+    if (sound && 'AudioDecoder' in window) this.on.sound();
     this.config = { codec, description: record, codedWidth: w, codedHeight: h, optimizeForLatency: true };
     this.closeDecoder();
     this.decoder = new VideoDecoder({ output: frame => this.decoded(frame), error: () => this.on.failed() });

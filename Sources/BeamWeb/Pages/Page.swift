@@ -31,6 +31,8 @@ final class Page {
     var isOpened = false
     /// By which it can come again.
     var token: String?
+    /// Coming again costs everybody in the layer a keyframe: five are free, then one each 5 s. Counts seconds, not bytes.
+    var returns = TokenBucket(capacity: 25, bitsPerSecond: 8)
     /// When its socket was lost.
     var lostAt: MediaTime?
     var nextPing: MediaTime
@@ -66,7 +68,7 @@ enum WebTimes {
     /// From the socket to the first message.
     static let firstMessage = Duration.seconds(10)
     /// From a wrong code to the next try: the page opens another socket for a later one.
-    static let nextTry = Duration.seconds(120)
+    static let nextTry = Duration.seconds(30)
     static let ping = Duration.seconds(5)
     /// Without a message the page is dead.
     static let silence = Duration.seconds(15)

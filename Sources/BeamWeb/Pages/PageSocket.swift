@@ -109,10 +109,12 @@ final class PageSocket: ChannelInboundHandler {
         case .ping: write(.pong, Array(frame.unmaskedData.readableBytesView))
         case .pong: break
         case .connectionClose:
-            saidGoodbye = true
+            var data = frame.unmaskedData
+            // The page's own code: it comes again.
+            saidGoodbye = data.readWebSocketErrorCode() != .unknown(4000)
             write(.connectionClose, Array(frame.unmaskedData.readableBytesView.prefix(2)))
             isClosing = true
-            end(isGoodbye: true)
+            end(isGoodbye: saidGoodbye)
             context.close(promise: nil)
         default: violated("a message isn't text")
         }
