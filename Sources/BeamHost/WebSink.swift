@@ -27,7 +27,12 @@ final class WebSink: FrameSink {
         /// What the door says to a browser. On the event loop of the door's server.
         func tell(_ id: ConnectionID, _ verdict: BrowserVerdict) {
             let web = state.withLock { state in
-                if case .admitted(let session) = verdict { state.sessions[id] = session }
+                switch verdict {
+                case .admitted(let session): state.sessions[id] = session
+                // Its page may have gone before it was admitted.
+                case .closed: state.sessions[id] = nil
+                default: break
+                }
                 return state.web
             }
             web?.tell(verdict, to: id)

@@ -35,7 +35,7 @@ public final class WebServer: Sendable {
         /// Further names, such as those of a certificate.
         public var names: [String]
         public var stream: BrowserStream.Configuration
-        /// Without a code the person can be asked.
+        /// Without a code a browser can ask: the person is asked, or all are let in.
         public var asksPerson: Bool
         /// There is a code.
         public var hasCode: Bool

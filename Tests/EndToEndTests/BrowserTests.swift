@@ -104,6 +104,7 @@ extension EndToEnd {
             try chromium.wait(until: "document.getElementById('headline').textContent.length > 0")
             #expect(try chromium.evaluate("document.getElementById('code').offsetParent === null") as? Bool == true)
             #expect(host.events("paired").isEmpty)
+            #expect(host.errorText.contains("Give a code with --web-code-file FILE"), "\(host.errorText)")
         }
 
         @Test(arguments: [

@@ -108,6 +108,11 @@ public final class ShareReporter: Sendable {
             context.say("Browsers have to come by https, because \(reason).")
         }
         sayWebCode("Code")
+        if code == nil, invitation.acceptance == .none {
+            context.say(
+                "No browser can be let in: there is no terminal to show a code on, and nobody is asked. Give a code with "
+                    + "--web-code-file FILE, or let in all with --accept all.")
+        }
         if invitation.web?.showsQRCode ?? false { showQRCode() }
     }
 

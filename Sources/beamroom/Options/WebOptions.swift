@@ -69,7 +69,7 @@ struct WebOptions: ParsableArguments {
 
     /// - Parameters:
     ///   - bind: the address to listen on; nil: all.
-    ///   - asks: the person can be asked about browsers without the code.
+    ///   - asks: browsers without the code can ask: the person is asked, or all are let in.
     func server(bind: String?, name: String, store: TrustStore, asks: Bool, hasCode: Bool) throws -> WebServer.Options?
     {
         guard web else { return nil }

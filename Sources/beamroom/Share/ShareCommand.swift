@@ -183,7 +183,7 @@ struct ShareCommand: ParsableCommand {
         let webCode = try web.code(isTerminal: console.isTerminal, while: { context.latch.current == nil })
         options.server.session.door.webCode = webCode
         options.web = try web.server(
-            bind: bind, name: name, store: store, asks: acceptance == .ask, hasCode: webCode?.current != nil)
+            bind: bind, name: name, store: store, asks: acceptance != .none, hasCode: webCode?.current != nil)
         options.recordPath = record
         options.captionsPath = spoken.captions
         options.transcriptPath = spoken.transcript

@@ -164,6 +164,8 @@ struct BrowserDoorTests {
         host.handle(.sendAway(.browser(session: first)))
         #expect(refusal(host.takeVerdicts(browser(1))) == .sentAway)
         #expect(host.session.guests.isEmpty)
+        #expect(refusal(come(&host, 9, code: Self.code)) == .busy, "for a minute")
+        host.advance(by: .seconds(61))
         let again = try #require(session(come(&host, 2, code: Self.code)))
         host.handle(.blockBrowser(session: again))
         #expect(refusal(host.takeVerdicts(browser(2))) == .sentAway)
@@ -171,12 +173,25 @@ struct BrowserDoorTests {
         #expect(session(come(&host, 4, from: 2, code: Self.code)) != nil, "another address")
     }
 
+    /// Some places are reserved for paired devices.
     @Test func placesCountForAllViewers() {
-        var host = HostBench(.none, webCode: HostCode(given: Self.code))
-        for number in 0..<Door.Configuration.defaultViewers {
+        let trust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none)
+        var host = HostBench(.none, trust: trust, webCode: HostCode(given: Self.code))
+        for number in 0..<ViewerLimits(Door.Configuration.defaultViewers).unknownViewers {
             #expect(session(come(&host, UInt64(number), from: number, code: Self.code)) != nil)
         }
         #expect(refusal(come(&host, 100, from: 100, code: Self.code)) == .busy)
+        #expect(host.join(500) != nil, "a paired device")
+    }
+
+    /// A person who has typed a wrong code isn't told of: the page opens another connection for the next one.
+    @Test func whoTypesAWrongCodeAndRestsIsClosedWithoutAWord() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code))
+        come(&host, 1, code: Self.wrong)
+        _ = host.takeEvents()
+        host.advance(by: HostLimits.admissionTimeout + .seconds(1))
+        #expect(host.takeVerdicts(browser(1)) == [.closed])
+        #expect(host.takeEvents().isEmpty)
     }
 
     @Test func oneAddressCannotTakeAllPlaces() {

@@ -23,6 +23,9 @@ extension Door {
         guard !blocked.browsers.contains(connection.address) else {
             return refuseViewer(id, .sentAway, reason: Self.blockedText, now: now)
         }
+        if let end = blocked.browsersForNow[connection.address], end > now {
+            return refuseViewer(id, .busy, reason: "A browser of this address was sent away a moment ago", now: now)
+        }
         guard trust.takesNewViewers, closedToNew == nil, webCode != nil else {
             return refuseViewer(id, .notTrusted, reason: closedToNew ?? Self.closedToBrowsers, now: now)
         }
@@ -106,15 +109,20 @@ extension Door {
         return true
     }
 
-    /// The person at the host sends this browser away. Without a key it can come again: it needs another code for that.
-    /// `forGood`: no browser is let in from its address until the host ends.
+    /// The person at the host sends this browser away. It has no key: no browser is let in from its address for
+    /// `HostLimits.evictionDuration`, or, `forGood`, until the host ends.
     mutating func sendAwayBrowser(_ session: String, forGood: Bool, now: MediaTime) {
         guard let member = members.first(where: { $0.peer.isBrowser && $0.session.description == session }) else {
             return
         }
-        if forGood { blocked.browsers.insert(member.address) }
+        if forGood {
+            blocked.browsers.insert(member.address)
+        } else {
+            blocked.browsersForNow = blocked.browsersForNow.filter { $0.value > now }
+            blocked.browsersForNow[member.address] = now + HostLimits.evictionDuration
+        }
         if let control = member.control {
-            let told = forGood ? Self.blockedText : "You were sent away"
+            let told = forGood ? Self.blockedText : "You were sent away for now. You may come again in a minute"
             outputs.append(.browser(control, .refused(.sentAway, reason: told)))
         }
         left(member.id, reason: forGood ? "it was sent away" : "it was sent away for now", now: now)

@@ -94,6 +94,11 @@ extension Door {
             let reason = "it didn't show its digits within \(Int(clamping: HostLimits.revealTimeout.inSeconds)) s"
             return refuseConnection(id, reason: reason, now: now)
         }
+        // A wrong code was typed. The page opens another connection for the next one.
+        if connection.isBrowser, !connection.isAsking {
+            outputs.append(.close(id))
+            return connectionClosed(id, now: now)
+        }
         let time = connection.isAsking ? connection.answerTimeout : HostLimits.admissionTimeout
         let seconds = Int(clamping: time.inSeconds)
         let reason =

@@ -130,6 +130,8 @@ struct BlockedPeers: Sendable {
     var addresses: Set<IPAddress> = []
     /// Browsers of these addresses.
     var browsers: Set<IPAddress> = []
+    /// Until when browsers of these addresses are refused, because one of them was sent away for now.
+    var browsersForNow: [IPAddress: MediaTime] = [:]
     struct Eviction: Sendable {
         var end: MediaTime
         /// What the device is told.

@@ -43,6 +43,10 @@ extension Door {
                 unknown.count(where: { AddressPrefix($0.address) == prefix }) < limits.unknownViewersPerPrefix
             else { return "Too many viewers" }
         }
+        // The rest of the places is reserved for paired devices.
+        if peer.isBrowser, members.count(where: { !isKnown($0.peer) }) >= limits.unknownViewers {
+            return "Too many viewers"
+        }
         guard members.count >= limits.viewers else { return nil }
         return "This host takes at most \(limits.viewers) \(limits.viewers == 1 ? "viewer" : "viewers")"
     }
