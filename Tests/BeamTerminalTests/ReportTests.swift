@@ -40,6 +40,14 @@ struct ReportTests {
         #expect(StreamRate(first, since: first).framesPerSecond == 0)
     }
 
+    /// Those of a browser whose socket is lost, and that comes again.
+    @Test func totalsMayBeginAnew() {
+        let before = report(at: 10, frames: 60, bytes: 1000)
+        let rate = StreamRate(report(at: 12, frames: 30, bytes: 500), since: before)
+        #expect(rate.framesPerSecond == 15 && rate.bitsPerSecond == 2000)
+        #expect(StreamRate(report(at: 12, frames: 0, bytes: 0), since: before).framesPerSecond == 0)
+    }
+
     @Test func theFirstAnswerCountsAndIsToldOnce() {
         let answer = FirstAnswer<Int>()
         nonisolated(unsafe) var told = 0

@@ -8,10 +8,16 @@ public struct StreamRate: Sendable {
     public var framesPerSecond: Double
     public var bitsPerSecond: Double
 
-    /// Between two of the stream's totals. `previous` nil: there was nothing before.
+    /// Between two of the stream's totals. `previous` nil: there was nothing before. Totals that are smaller than before
+    /// have begun anew: those of a browser whose socket was lost, and that comes again.
     init(_ total: (frames: UInt64, bytes: UInt64), since previous: (frames: UInt64, bytes: UInt64)?, seconds: Double) {
-        framesPerSecond = Double(total.frames - (previous?.frames ?? 0)) / seconds
-        bitsPerSecond = Double(total.bytes - (previous?.bytes ?? 0)) * 8 / seconds
+        framesPerSecond = Double(Self.growth(total.frames, since: previous?.frames)) / seconds
+        bitsPerSecond = Double(Self.growth(total.bytes, since: previous?.bytes)) * 8 / seconds
+    }
+
+    private static func growth(_ total: UInt64, since previous: UInt64?) -> UInt64 {
+        guard let previous, previous <= total else { return total }
+        return total - previous
     }
 
     /// Of all that a host sends. `previous` nil: this is the first second.
