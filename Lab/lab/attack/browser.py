@@ -165,6 +165,10 @@ class Page:
         """Closes as a browser does for a page that is left (1001): it won't come again."""
         with contextlib.suppress(Gone):
             self.send_raw(frame(CLOSE, struct.pack(">H", 1001)))
+            # A socket that is closed with something unread is reset, and the goodbye is lost.
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                self.read(0.5)
         self.close()
 
     def hello(self, code: str | None = None, form: str = PACKETS) -> None:

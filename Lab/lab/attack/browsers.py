@@ -23,7 +23,6 @@ class Codes(Attack):
     native viewer comes with its code, and then a browser with the right one."""
 
     name = "web-codes"
-    short = True
 
     def play(self, lab: Laboratory, row: Row) -> None:
         seconds = lab.seconds(10, 5)

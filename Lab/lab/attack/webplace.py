@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.attack import browser
 from lab.attack.browser import Gone, Page
-from lab.attack.laboratory import Apart, Laboratory, Row, Scene
+from lab.attack.laboratory import Apart, Laboratory, NotPlayed, Row, Scene
 from lab.common.programs import free_port
 from lab.common.states import CODE
 
@@ -31,6 +31,8 @@ class Place:
 
     def __init__(self, lab: Laboratory, scene: Scene) -> None:
         self.lab, self.scene = lab, scene
+        if "Browsers have to come by https" in scene.host.error_text:
+            raise NotPlayed("the host lacks libssl or libsrtp2, without which there is no WebRTC")
         ready = scene.host.named("ready")[0]
         self.port, self.media_port = ready["webPort"], ready["webMediaPort"]
         # The honest browser; None: there is none.
