@@ -67,7 +67,10 @@ final class WebListener {
         let bound = NIOLoopBound(self, eventLoop: loop)
         let resolved: SocketAddress
         do {
-            resolved = try SocketAddress.makeAddressResolvingHost(address ?? "::", port: Int(port))
+            // Resolving “::” fails on a machine that has no IPv6 address but its loopback's.
+            resolved =
+                try address.map { try SocketAddress.makeAddressResolvingHost($0, port: Int(port)) }
+                ?? SocketAddress(ipAddress: "::", port: Int(port))
         } catch {
             return loop.makeFailedFuture(WebError.cannotBind(address: address ?? "::", reason: networkReason(error)))
         }
