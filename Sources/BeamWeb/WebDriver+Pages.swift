@@ -128,7 +128,7 @@ extension WebDriver {
             }
             // A browser without Opus gets no sound.
             if !answer.takesSound { page.sources?.sound = nil }
-            guard media.answer(page.id, answer, now: .now) else {
+            guard media.answer(page.id, answer) else {
                 return violated(page, "the offer was answered already")
             }
         } catch {

@@ -114,6 +114,25 @@ struct MediaTests {
         #expect(sizes.count == 10, "an answer and a request for each: \(sizes)")
     }
 
+    /// Nor of the handshake, whose first flight is some kilobytes.
+    @Test func noHandshakeGoesWhereTheBrowserDoesNotReceive() throws {
+        let web = try TestWeb()
+        let browser = try MediaBrowser(web)
+        let victim = try UDPPeer(web.server.mediaPort)
+        for _ in 0..<3 { victim.send(browser.request()) }
+        browser.beginHandshake(from: victim)
+        var sizes: [Int] = []
+        while let datagram = victim.receive(milliseconds: 500) {
+            #expect(datagram[0] < 2, "only STUN goes there")
+            sizes.append(datagram.count)
+        }
+        // Those that came before the browser's answer get no request of the host's own but that at the answer.
+        #expect((3...7).contains(sizes.count), "\(sizes)")
+        #expect(sizes.reduce(0, +) < 800)
+        try browser.connect()
+        #expect(web.told.wait { if case .keyframe = $0 { true } else { false } } != nil)
+    }
+
     @Test func aBrowserThatLeavesIsForgotten() throws {
         let web = try TestWeb()
         let browser = try MediaBrowser(web)
@@ -232,9 +251,7 @@ final class MediaBrowser {
     /// Until SRTP's keys are there.
     func connect(seconds: Double = 30) throws {
         port.send(request())
-        guard let answer = port.receive(milliseconds: 10_000), answer[0] == 1, answer[1] == 1 else {
-            throw Failure(description: "the request isn't answered")
-        }
+        try answerCheck()
         connection.receive(UnsafeRawBufferPointer(start: nil, count: 0))
         let end = Date(timeIntervalSinceNow: seconds)
         while connection.state == .handshaking, Date() < end {
@@ -252,6 +269,12 @@ final class MediaBrowser {
         self.session = session
     }
 
+    /// Sends the handshake's first message from another socket.
+    func beginHandshake(from peer: UDPPeer) {
+        connection.receive(UnsafeRawBufferPointer(start: nil, count: 0))
+        connection.takeDatagrams { peer.send(Array($0)) }
+    }
+
     func sayGoodbye() {
         connection.close()
         connection.takeDatagrams { port.send(Array($0)) }
@@ -261,15 +284,16 @@ final class MediaBrowser {
     func move() throws {
         port = try UDPPeer(mediaPort)
         port.send(request())
-        var isAnswered = false
-        while !isAnswered {
-            guard let datagram = port.receive(milliseconds: 10_000) else {
-                throw Failure(description: "the host doesn't ask whether the browser receives there")
-            }
+        try answerCheck()
+    }
+
+    /// Waits for the host's request, and answers it.
+    private func answerCheck() throws {
+        while let datagram = port.receive(milliseconds: 10_000) {
             guard datagram[0] == 0, datagram[1] == 1 else { continue }
-            port.send(answer(to: datagram))
-            isAnswered = true
+            return port.send(answer(to: datagram))
         }
+        throw Failure(description: "the host doesn't ask whether the browser receives there")
     }
 
     /// A binding answer of the browser to a request of the host (RFC 8445, 7.3).

@@ -282,6 +282,14 @@ def is_answer(datagram: bytes, asked: bytes) -> bool:
     return datagram[:2] == b"\x01\x01" and datagram[4:20] == asked[4:20]
 
 
+def check_answer(asked: bytes, password: str) -> bytes:
+    """To a connectivity check of the host's, by the browser's password (RFC 8445, 7.3); nothing to what is none."""
+    if asked[:2] != b"\x00\x01":
+        return b""
+    head = struct.pack(">HH", 0x0101, 24) + asked[4:20]
+    return head + attribute(INTEGRITY, hmac.digest(password.encode(), head, "sha1"))
+
+
 def media_secrets(sdp: str) -> tuple[str, str]:
     """ICE's name and password of an offer."""
     fields = dict(line[2:].split(":", 1) for line in sdp.splitlines() if line.startswith("a=ice-") and ":" in line)

@@ -230,7 +230,7 @@ class ThirdParty(Attack):
 
 
 class ThirdPartyBegin(Attack):
-    """An admitted browser asks first from a victim's address; then it begins DTLS from its own: what does the victim get in
+    """An admitted browser asks and begins DTLS from a victim's address, and then from its own: what does the victim get in
     10 s?"""
 
     name = "web-third-party-begin"
@@ -242,9 +242,10 @@ class ThirdPartyBegin(Attack):
             page.send({"t": "answer", "sdp": webrtc.answer(lab.identity())})
             host = browser.HOST, place.media_port
             with Stream.bound("127.0.78.1") as own, Stream.bound("127.0.78.2") as victim:
-                said = victim.sendto(browser.binding_request(name, password), host)
+                hello = webrtc.client_hello(lab.identity())
+                said = sum(victim.sendto(it, host) for it in (browser.binding_request(name, password), hello))
                 own.sendto(browser.binding_request(name, password, nominates=False), host)
-                own.sendto(webrtc.client_hello(lab.identity()), host)
+                own.sendto(hello, host)
                 victim.setblocking(False)
                 time.sleep(lab.seconds(10, 4))
                 got = drain(victim)

@@ -16,6 +16,7 @@ from lab.attack import browser
 from lab.attack.browser import Page
 from lab.attack.wire import Identity
 
+PASSWORD = 24 * "x"
 PROFILES = b"SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80"
 
 
@@ -26,7 +27,7 @@ def answer(identity: Identity) -> str:
     fingerprint = ":".join(digest[index:index + 2] for index in range(0, len(digest), 2))
     return "\r\n".join([
         "v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=video 9 UDP/TLS/RTP/SAVPF 96", "c=IN IP4 0.0.0.0",
-        "a=ice-ufrag:abcdefgh", "a=ice-pwd:" + 24 * "x", f"a=fingerprint:sha-256 {fingerprint}", "a=setup:active",
+        "a=ice-ufrag:abcdefgh", f"a=ice-pwd:{PASSWORD}", f"a=fingerprint:sha-256 {fingerprint}", "a=setup:active",
         "a=recvonly", "a=rtpmap:96 H264/90000", ""])
 
 
@@ -100,7 +101,10 @@ class Stream:
             with contextlib.suppress(TimeoutError):
                 datagram = self.socket.recv(4096)
                 # RFC 7983, 7: STUN, DTLS, and the stream.
-                if 20 <= datagram[0] < 64:
+                if datagram[0] < 4:
+                    if reply := browser.check_answer(datagram, PASSWORD):
+                        self.socket.sendto(reply, (browser.HOST, self.port))
+                elif datagram[0] < 64:
                     connection.bio_write(datagram)
                 elif datagram[0] >= 128:
                     return

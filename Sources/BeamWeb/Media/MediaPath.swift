@@ -6,7 +6,7 @@ final class MediaPath {
     enum Stage {
         /// It was offered the stream. What arrives of DTLS before its answer is kept.
         case offered(early: [[UInt8]])
-        /// It has answered: the certificate is known, and its handshake may begin.
+        /// It has answered: the certificate is known, and its handshake may begin once it has an address.
         case answered(fingerprint: [UInt8], early: [[UInt8]])
         case handshaking(DTLSConnection, since: MediaTime)
         case established(DTLSConnection, SRTPSession)
@@ -19,15 +19,17 @@ final class MediaPath {
     let password: String
     let offered: MediaTime
     var stage = Stage.offered(early: [])
-    /// Where packets are sent; nil before the first authentic request.
+    /// Where packets are sent: the browser has shown that it receives there. Nil before that.
     private(set) var address: NetworkAddress?
     /// Where authentic requests came from, the newest last.
     private(set) var addresses: [NetworkAddress] = []
     private(set) var lastRequest: MediaTime
+    /// The last one from `address`.
+    private var lastRequestHere = MediaTime.distantPast
     /// The browser's ICE name and password, once it has answered.
     private var browser: (name: String, password: String)?
-    /// The address that the stream moves to once the browser has shown that it receives there.
-    private var check: (address: NetworkAddress, message: STUNCheck)?
+    /// The host's own requests to those of `addresses` that packets may go to once one is answered.
+    private var checks: [NetworkAddress: STUNCheck] = [:]
     /// A timeout of its handshake is scheduled.
     var hasTimer = false
 
@@ -45,60 +47,47 @@ final class MediaPath {
         lastRequest = now
     }
 
-    /// The host has sent something that only its receiver can go on with.
-    private var hasBegun: Bool {
-        switch stage {
-        case .handshaking, .established: true
-        case .offered, .answered, .over: false
-        }
-    }
-
     var isEstablished: Bool { if case .established = stage { true } else { false } }
 
     func answered(name: String, password: String) { browser = (name, password) }
 
     /// An authentic request. Returns the address that is forgotten for this one.
     ///
-    /// Until the handshake begins, the address is where the browser asks from last. After that it moves only when the
-    /// browser has answered a request there (`checkRequest`): only who receives the host's part of the handshake can end it.
+    /// Packets go there only when the browser has answered a request there (`checkRequest`), for whoever was let in can
+    /// send requests with another machine's address.
     func asked(from source: NetworkAddress, nominates: Bool, now: MediaTime) -> NetworkAddress? {
-        let isChosen = address == nil || nominates || now - lastRequestHere > Self.silence
-        if isChosen, source != address {
-            if hasBegun { beginCheck(of: source) } else { address = source }
+        if source == address {
+            lastRequestHere = now
+        } else if address == nil || nominates || now - lastRequestHere > Self.silence, checks[source] == nil {
+            var random = SystemRandomNumberGenerator()
+            checks[source] = STUNCheck(random: &random)
         }
-        if source == address { lastRequestHere = now }
         lastRequest = now
         addresses.removeAll { $0 == source }
         addresses.append(source)
         guard addresses.count > Self.mostAddresses else { return nil }
-        let oldest = addresses.firstIndex { $0 != address } ?? 0
-        return addresses.remove(at: oldest)
+        let oldest = addresses.remove(at: addresses.firstIndex { $0 != address } ?? 0)
+        checks[oldest] = nil
+        return oldest
     }
 
-    private func beginCheck(of source: NetworkAddress) {
-        guard check?.address != source else { return }
-        var random = SystemRandomNumberGenerator()
-        check = (source, STUNCheck(random: &random))
-    }
-
-    /// The request to send to `source`, which has just asked; nil: nothing is to be checked there. One for each of its
-    /// requests, about as long as that.
+    /// The request to send to `source`, which has just asked; nil: nothing is to be checked there, or the browser hasn't
+    /// answered the offer. One for each of its requests, about as long as that.
     func checkRequest(to source: NetworkAddress) -> [UInt8]? {
-        guard let check, check.address == source, let browser else { return nil }
-        return check.message.request(from: name, to: browser.name, password: browser.password)
+        guard let browser else { return nil }
+        return checks[source]?.request(from: name, to: browser.name, password: browser.password)
     }
 
-    /// Something that is no request has come from `source`: if it is the browser's answer, the stream moves there.
-    func received(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress, now: MediaTime) {
-        guard let check, check.address == source, let browser,
-            check.message.isAnswered(by: bytes, password: browser.password)
-        else { return }
+    /// Something that is no request has come from `source`: if it is the browser's answer, packets go there from now on.
+    /// Returns whether it is.
+    func received(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress, now: MediaTime) -> Bool {
+        guard let browser, let check = checks[source], check.isAnswered(by: bytes, password: browser.password) else {
+            return false
+        }
         (address, lastRequestHere) = (source, now)
-        self.check = nil
+        checks = [:]
+        return true
     }
-
-    /// The last request from `address`.
-    private var lastRequestHere = MediaTime.distantPast
 
     /// Keeps a datagram of DTLS until the handshake may begin.
     func keepEarly(_ bytes: UnsafeRawBufferPointer) {

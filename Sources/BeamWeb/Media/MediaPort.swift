@@ -118,11 +118,11 @@ final class MediaPort {
     }
 
     /// Its answer: whose certificate is to be expected. False if none was offered, or it was answered already.
-    func answer(_ id: ConnectionID, _ answer: SessionAnswer, now: MediaTime) -> Bool {
+    func answer(_ id: ConnectionID, _ answer: SessionAnswer) -> Bool {
         guard let path = paths[id], case .offered(let early) = path.stage else { return false }
         path.answered(name: answer.name, password: answer.password)
-        path.stage = .answered(fingerprint: answer.fingerprint, early: [])
-        for datagram in early { datagram.withUnsafeBytes { secured($0, id, path, now: now) } }
+        path.stage = .answered(fingerprint: answer.fingerprint, early: early)
+        for address in path.addresses { sendCheck(of: path, to: address) }
         return true
     }
 
@@ -160,7 +160,7 @@ final class MediaPort {
                 guard now - path.offered > Self.establishing else { continue }
                 over(
                     id,
-                    path.address == nil
+                    path.addresses.isEmpty
                         ? "nothing arrived from the browser by UDP" : "the browser hasn't begun to receive in time")
             }
         }
@@ -193,25 +193,27 @@ final class MediaPort {
 
     private func stun(_ bytes: UnsafeRawBufferPointer, _ from: NetworkAddress) {
         guard STUN.isRequest(bytes) else {
-            path(at: from)?.1.received(bytes, from: from, now: .now)
-            return
+            guard let (id, path) = path(at: from), path.received(bytes, from: from, now: .now) else { return }
+            return begin(id, path, now: .now)
         }
         guard let request = try? STUNRequest(bytes), let id = names[request.name], let path = paths[id],
             request.isAuthentic(bytes, password: path.password)
         else { return }
         // What another browser has shown to be its own stays its own.
-        if let owner = addresses[from], owner != id, let other = paths[owner], other.isEstablished,
-            other.address == from
-        {
-            return
-        }
+        if let owner = addresses[from], owner != id, paths[owner]?.address == from { return }
         let forgotten = path.asked(from: from, nominates: request.nominates, now: .now)
         if let forgotten, addresses[forgotten] == id { addresses[forgotten] = nil }
         addresses[from] = id
-        let answer = request.answer(from: from, password: path.password)
-        for message in [answer] + (path.checkRequest(to: from).map { [$0] } ?? []) {
-            message.withUnsafeBytes { sender?.send($0, segmentSize: $0.count, to: from) }
-        }
+        send(request.answer(from: from, password: path.password), to: from)
+        sendCheck(of: path, to: from)
+    }
+
+    private func sendCheck(of path: MediaPath, to address: NetworkAddress) {
+        if let request = path.checkRequest(to: address) { send(request, to: address) }
+    }
+
+    private func send(_ message: [UInt8], to address: NetworkAddress) {
+        message.withUnsafeBytes { sender?.send($0, segmentSize: $0.count, to: address) }
     }
 
     /// RTCP in SRTCP (RFC 5761, 4); browsers send no RTP.
@@ -227,19 +229,26 @@ final class MediaPort {
     private func secured(_ bytes: UnsafeRawBufferPointer, _ id: ConnectionID, _ path: MediaPath, now: MediaTime) {
         switch path.stage {
         case .offered: path.keepEarly(bytes)
-        case .answered(let fingerprint, let early):
-            guard handshakes < Self.mostHandshakes else { return path.keepEarly(bytes) }
-            guard let connection = DTLSConnection(identity, .server, peer: fingerprint) else {
-                return over(id, "its certificate's fingerprint can't be used")
-            }
-            handshakes += 1
-            path.stage = .handshaking(connection, since: now)
-            for datagram in early { datagram.withUnsafeBytes { step(connection, $0, id, path) } }
-            step(connection, bytes, id, path)
+        case .answered:
+            path.keepEarly(bytes)
+            begin(id, path, now: now)
         case .handshaking(let connection, _): step(connection, bytes, id, path)
         case .established(let connection, _): step(connection, bytes, id, path)
         case .over: break
         }
+    }
+
+    /// Begins the handshake with what has come of it, if the browser has answered the offer and has an address.
+    private func begin(_ id: ConnectionID, _ path: MediaPath, now: MediaTime) {
+        guard case .answered(let fingerprint, let early) = path.stage, path.address != nil, !early.isEmpty,
+            handshakes < Self.mostHandshakes
+        else { return }
+        guard let connection = DTLSConnection(identity, .server, peer: fingerprint) else {
+            return over(id, "its certificate's fingerprint can't be used")
+        }
+        handshakes += 1
+        path.stage = .handshaking(connection, since: now)
+        for datagram in early { datagram.withUnsafeBytes { step(connection, $0, id, path) } }
     }
 
     private func step(
