@@ -100,6 +100,18 @@ struct BrowserStreamTests {
         }
     }
 
+    /// A picture every 2 s keeps the path known; the reports come with them.
+    @Test func aStillScreenNeedsFewReports() {
+        var simulation = BrowserSimulation()
+        simulation.add(1)
+        simulation.run(1)
+        simulation.source.interval = 2000
+        simulation.source.frameBytes = 30
+        let before = simulation.browsers[0].reports.count
+        simulation.run(20)
+        #expect((9...11).contains(simulation.browsers[0].reports.count - before))
+    }
+
     @Test func soundCountsItsSamples() {
         var simulation = BrowserSimulation(hasSound: true)
         simulation.run(0.005)

@@ -35,6 +35,7 @@ struct PacketDelivery: Sendable {
     /// Since the beginning, per source (RFC 3550, 6.4.1).
     private var sent = (packets: UInt32(0), bytes: UInt32(0))
     private var sentSound = (packets: UInt32(0), bytes: UInt32(0))
+    private var hasNewPackets = false
     private var hasNewSound = false
 
     /// `bitRate`: the options' bits a second.
@@ -80,6 +81,7 @@ struct PacketDelivery: Sendable {
         let isOver = range.upperBound == picture.count
         sentOfPicture = isOver ? 0 : range.upperBound
         sent.packets &+= UInt32(count)
+        hasNewPackets = true
         sent.bytes &+= UInt32(truncatingIfNeeded: burst.payloadBytes)
         budget.sent(burst.payloadBytes, now: now)
         probeDue = isOver ? now + Self.probeTime : nil
@@ -182,13 +184,14 @@ struct PacketDelivery: Sendable {
                 source: source))
     }
 
-    /// The sender reports that are due: of the pictures, and of sound that was sent since the last one.
+    /// The sender reports that are due, of sources that have sent something since their last one.
     mutating func reports(video: UInt32, sound: UInt32, now: MediaTime) -> [[UInt8]] {
         guard let due = reportDue, due <= now else { return [] }
         reportDue = now + Self.reportInterval
         let time = NTPTime(now)
         var reports: [[UInt8]] = []
-        if sent.packets > 0 {
+        if hasNewPackets {
+            hasNewPackets = false
             reports.append(
                 SenderReport(
                     source: sources.video, time: time, timestamp: video, packets: sent.packets, bytes: sent.bytes
