@@ -5,9 +5,9 @@ import importlib
 from lab.common.trouble import Trouble, main
 
 COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "words", "wall", "room", "sound", "cover",
-            "wayland")
+            "wayland", "web")
 # Those that are packages.
-PACKAGES = ("crowd", "room", "sound", "wayland", "words")
+PACKAGES = ("crowd", "room", "sound", "wayland", "web", "words")
 
 
 def run(arguments: list[str]) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lab.bench import glasstable, micro
 from lab.bench.sound import table as soundtable
+from lab.bench.web import command as web
 from lab.common import records, tables
 from lab.common.numbers import median, number
 from lab.common.trouble import say
@@ -130,6 +131,20 @@ def wayland_figures(entry: Entry) -> Figures:
         yield f"another size {source}", median(found["resize"][source]["times"]), form(0, " ms")
 
 
+def web_figures(entry: Entry) -> Figures:
+    found = entry["rows"]
+    for name in web.WAYS:
+        for figure, told in (("median", form(1, " ms")), ("p95", form(1, " ms")), ("fps", form(1, " fps"))):
+            yield f"{name} {figure}", median(found["latency"][name][figure]), told
+    for name in web.JOINS:
+        yield f"first picture {name}", median(found["first"][name]), form(0, " ms")
+    for scheme in ("http", "https"):
+        yield f"still {scheme}", found["still"][scheme]["kbit"], form(2, " kbit/s")
+        yield f"back after sleep {scheme}", median(found["slept"][scheme]["back"]), form(2, " s")
+    for share in web.LOSSES:
+        yield f"{share} % loss longest gap", median(found["loss"][str(share)]["gap"]), form(0, " ms")
+
+
 def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: str) -> None:
     entries = records.read(kind)
     if not entries:
@@ -159,7 +174,7 @@ def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: st
 
 KINDS = {"micro": micro_figures, "glass": glass_figures, "netlab": netlab_figures, "crowd": crowd_figures,
          "words": words_figures, "room": room_figures, "sound": sound_figures,
-         "wayland": wayland_figures}
+         "wayland": wayland_figures, "web": web_figures}
 
 
 def run(arguments: list[str]) -> None:

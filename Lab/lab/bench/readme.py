@@ -7,6 +7,7 @@ from typing import Any
 from lab.bench import glasstable, micro
 from lab.bench.room import command as room
 from lab.bench.wayland import command as wayland
+from lab.bench.web import command as web
 from lab.bench.words import command as words
 from lab.common import pages, records, tables
 from lab.common.numbers import number
@@ -148,6 +149,8 @@ PAGES = {
                                             "real programs on one machine, each in a network of its own"),
     RESULTS / "wayland.md": lambda: aims_text("wayland", wayland.lines,
                                               "sway 1920x1080 at 60, GNOME 1280x720, all on one machine without a GPU"),
+    RESULTS / "browsers.md": lambda: aims_text("web", web.lines,
+                                               "host and browsers on one machine without a GPU, each in a network of its own"),
 }
 
 

@@ -1,14 +1,19 @@
 """Network namespaces: the ends of a network."""
 
 import contextlib
+import ctypes
 import os
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import IO
 
 from lab.common.processes import end
 from lab.common.trouble import Trouble
+
+CLONE_NEWNET = 0x40000000
 
 
 @contextlib.contextmanager
@@ -31,6 +36,25 @@ def namespace(log: IO[str]) -> Iterator[int]:
 def entering(pid: int) -> list[str]:
     """What a command begins with that runs in the network namespace of a process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]
+
+
+def socket_in(pid: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> socket.socket:
+    """An IPv4 socket in the network namespace of a process."""
+    made = []
+
+    def make() -> None:
+        # A separate thread enters the namespace, so that the calling thread stays in its own.
+        with open(f"/proc/{pid}/ns/net") as file:
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
+                return
+        made.append(socket.socket(socket.AF_INET, kind))
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    if not made:
+        raise Trouble("Another network namespace can't be entered here. Run it as root.")
+    return made[0]
 
 
 def run(*words: object) -> str:

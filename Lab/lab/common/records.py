@@ -46,7 +46,7 @@ def source(entry: dict[str, Any]) -> str:
 
 
 def read(kind: str) -> list[dict[str, Any]]:
-    """Every entry of one kind (`micro`, `glass`, `netlab`, `crowd`, `words`, `room`, `sound` or `wayland`), oldest first."""
+    """Every entry of one kind, the name of a benchmark that keeps a history, or `netlab`: oldest first."""
     path = HISTORY / f"{kind}.jsonl"
     if not path.exists():
         return []

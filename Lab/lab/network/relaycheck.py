@@ -1,6 +1,5 @@
 """Scripts/netlab --check: checks that the relay does what is set, by numbered packets."""
 
-import ctypes
 import itertools
 import os
 import signal
@@ -13,32 +12,12 @@ import threading
 import time
 from typing import Self
 
-from lab.common.namespaces import namespace
+from lab.common.namespaces import namespace, socket_in
 from lab.common.trouble import Trouble
 from lab.network import links
 
 PORT = 7000
-CLONE_NEWNET = 0x40000000
 SO_RCVBUFFORCE = 33
-
-
-def socket_in(pid: int) -> socket.socket:
-    """A UDP socket in the network namespace of a process."""
-    made = []
-
-    def make() -> None:
-        # A separate thread enters the namespace, so that the calling thread stays in its own.
-        with open(f"/proc/{pid}/ns/net") as file:
-            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
-                return
-        made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    if not made:
-        raise Trouble("Another network namespace can't be entered here. Run it as root.")
-    return made[0]
 
 
 class Link:

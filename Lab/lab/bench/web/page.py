@@ -1,0 +1,189 @@
+"""The host's page in a browser, and what it draws: each picture of the test pattern says its number and its time."""
+
+import binascii
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from lab.bench.web.place import CODE, WEB_PORT, Place
+from lab.common.browsers import Browser, Chromium
+from lab.common.numbers import percentile
+from lab.network.links import HOST
+
+# As the pattern draws it in pictures of 720 and of 1080 rows (BeamCapture's `PatternCode`): blocks of 16 pixels.
+COLUMNS, ROWS, MARKER = 64, 2, "bea4"
+
+# Reads the code of each picture when it is drawn: by WebRTC in requestVideoFrameCallback, by WebCodecs after the page has
+# drawn it. The time is taken first, so that reading isn't in it.
+PROBE = """(() => {
+  const probe = window.beamProbe = { drawn: [], entered: null, connection: null, units: 0, keys: 0 };
+  const small = document.createElement('canvas');
+  small.width = COLUMNS;
+  small.height = ROWS;
+  const context = small.getContext('2d', { willReadFrequently: true, alpha: false });
+  context.imageSmoothingEnabled = false;
+  const kind = window.CanvasRenderingContext2D.prototype, draw = kind.drawImage;
+  const see = (picture, width, at) => {
+    const block = 16 * width / WIDTH;
+    draw.call(context, picture, block, block, COLUMNS * block, ROWS * block, 0, 0, COLUMNS, ROWS);
+    const data = context.getImageData(0, 0, COLUMNS, ROWS).data;
+    let code = '';
+    for (let i = 0; i < data.length; i += 16) {
+      let digit = 0;
+      for (let j = i; j < i + 16; j += 4) digit = 2 * digit + (data[j + 1] > 127 ? 1 : 0);
+      code += digit.toString(16);
+    }
+    probe.drawn.push([at, code]);
+  };
+  const video = document.getElementById('video');
+  const each = () => {
+    const at = performance.now();
+    // The first one may be a placeholder.
+    if (video.videoWidth > 2) see(video, video.videoWidth, at);
+    video.requestVideoFrameCallback(each);
+  };
+  video.requestVideoFrameCallback(each);
+  kind.drawImage = function (...all) {
+    draw.apply(this, all);
+    if (this.canvas.id === 'canvas') see(this.canvas, this.canvas.width, performance.now());
+  };
+  const Connection = window.RTCPeerConnection;
+  window.RTCPeerConnection = function (...all) { return probe.connection = new Connection(...all); };
+  const decoder = window.VideoDecoder?.prototype, decode = decoder?.decode;
+  if (decoder) decoder.decode = function (unit) {
+    probe.units += 1;
+    probe.keys += unit.type === 'key' ? 1 : 0;
+    return decode.call(this, unit);
+  };
+  addEventListener('keydown', event => { if (event.key === 'Enter') probe.entered = performance.now(); }, true);
+  return true;
+})()"""
+
+# What has come so far, and how many keyframes were asked for: by WebCodecs none ever is.
+FIGURES = """(async () => {
+  const probe = window.beamProbe;
+  if (!probe.connection) return { asked: 0, keyframes: probe.keys, pictures: probe.units };
+  for (const report of (await probe.connection.getStats()).values()) {
+    if (report.type !== 'inbound-rtp' || report.kind !== 'video') continue;
+    return { asked: report.pliCount + (report.firCount ?? 0), keyframes: report.keyFramesDecoded,
+      pictures: report.framesDecoded };
+  }
+})()"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """A picture. Times in seconds of CLOCK_MONOTONIC. The number is -1 if its code can't be read."""
+
+    at: float
+    number: int = -1
+    painted: float = 0
+
+    @property
+    def latency(self) -> float:
+        """In ms."""
+        return (self.at - self.painted) * 1e3
+
+
+def read(at: float, code: str) -> Drawn:
+    """A picture by its code: marker, number, time in nanoseconds, checksum of both."""
+    said = bytes.fromhex(code[4:28])
+    if code[:4] != MARKER or binascii.crc_hqx(said, 0xFFFF) != int(code[28:], 16):
+        return Drawn(at)
+    return Drawn(at, int.from_bytes(said[:4], "big"), int.from_bytes(said[4:], "big") * 1e-9)
+
+
+class Page:
+    """The host's page, by http or https, in a browser that has it to itself."""
+
+    def __init__(self, browser: Browser, scheme: str, width: int = 1920) -> None:
+        """`width`: of the pattern's pictures."""
+        self.browser, self.width = browser, width
+        self.address = f"{scheme}://{HOST}:{WEB_PORT}/"
+        # Of this machine's clock and the page's, in seconds; and how far from that it may be.
+        self.offset = self.error = 0.0
+
+    def open(self) -> None:
+        """Up to the question for the code."""
+        # Otherwise the address may be the one that is shown.
+        self.leave()
+        self.browser.navigate(self.address)
+        self.browser.wait("document.body.dataset.state === 'code' && document.getElementById('code').offsetParent !== null")
+        script = PROBE
+        for name, value in (("COLUMNS", COLUMNS), ("ROWS", ROWS), ("WIDTH", self.width)):
+            script = script.replace(name, str(value))
+        self.browser.evaluate(script)
+        self.align()
+
+    def enter(self) -> float:
+        """Types the code; how long it takes from Enter until the first picture is drawn, in ms."""
+        if isinstance(self.browser, Chromium):
+            self.browser.type(CODE)
+        else:
+            self.browser.evaluate(f"(document.getElementById('code').value = '{CODE}', window.beamProbe.entered ="
+                                  " performance.now(), document.getElementById('entry').requestSubmit(), true)")
+        self.browser.wait("document.body.dataset.state === 'playing' && window.beamProbe.drawn.length > 0")
+        return self.browser.evaluate("window.beamProbe.drawn[0][0] - window.beamProbe.entered")
+
+    def leave(self) -> None:
+        """As when a person closes the page: the host knows at once."""
+        self.browser.navigate("about:blank")
+        time.sleep(0.3)
+
+    def align(self) -> None:
+        """Compares both clocks; the quickest answer says it best."""
+        found = []
+        for _ in range(40):
+            before = time.monotonic()
+            page = self.browser.evaluate("performance.now()") / 1e3
+            after = time.monotonic()
+            found.append(((after - before) / 2, (before + after) / 2 - page))
+        self.error, self.offset = min(found)
+
+    def drawn(self) -> list[Drawn]:
+        """What was drawn since it was asked last."""
+        return [read(at / 1e3 + self.offset, code) for at, code in self.browser.evaluate("window.beamProbe.drawn.splice(0)")]
+
+    def figures(self) -> dict[str, Any]:
+        return self.browser.evaluate(FIGURES)
+
+
+@contextlib.contextmanager
+def watching(place: Place, kind: type[Browser], scheme: str, size: tuple[int, int], width: int = 1920) -> Iterator[Page]:
+    """A browser that shows the first picture."""
+    with place.browser(kind, size) as browser:
+        page = Page(browser, scheme, width)
+        page.open()
+        page.enter()
+        yield page
+        page.leave()
+
+
+def firsts(drawn: list[Drawn]) -> list[Drawn]:
+    """Each picture when it is drawn first: it is drawn again when it has been refined."""
+    found, last = [], -1
+    for one in drawn:
+        if one.number > last:
+            found.append(one)
+            last = one.number
+    return found
+
+
+def wrong(drawn: list[Drawn]) -> int:
+    """Pictures that can't be read, or are older than the one before."""
+    last, count = -1, 0
+    for one in drawn:
+        count += one.number < max(last, 0)
+        last = max(last, one.number)
+    return count
+
+
+def summary(drawn: list[Drawn], seconds: float) -> dict[str, Any]:
+    """Latency and longest gap in ms, pictures a second."""
+    new = firsts(drawn)
+    times = [one.latency for one in new]
+    gaps = [after.at - before.at for before, after in zip(new, new[1:])]
+    return {"median": percentile(times, 0.5), "p95": percentile(times, 0.95), "fps": len(new) / seconds,
+            "gap": max(gaps) * 1e3 if gaps else None, "wrong": wrong(drawn)}
