@@ -5,66 +5,28 @@ import Testing
 extension EndToEnd {
     @Suite(.needsProgram, .enabled(if: Chromium.isInstalled, "Chromium isn't installed (package chromium)"))
     struct BrowserTests {
-        private static func state(_ name: String) -> String { "document.body.dataset.state === '\(name)'" }
-
-        /// Whether the picture changes within a second.
-        private static let moves = """
-            new Promise(async done => {
-              const packets = document.body.classList.contains('packets');
-              const picture = document.getElementById(packets ? 'video' : 'canvas');
-              const small = document.createElement('canvas'); small.width = 160; small.height = 90;
-              const context = small.getContext('2d', { willReadFrequently: true });
-              const sums = new Set();
-              for (let i = 0; i < 12; i++) {
-                context.drawImage(picture, 0, 0, 160, 90);
-                const data = context.getImageData(0, 0, 160, 90).data;
-                let sum = 0; for (let j = 0; j < data.length; j++) sum = (sum * 31 + data[j]) >>> 0;
-                sums.add(sum);
-                await new Promise(next => setTimeout(next, 80));
-              }
-              done(sums.size > 3);
-            })
-            """
-
-        private func code(_ digits: String, in scratch: ScratchDirectory) throws -> String {
-            let path = scratch.file("code")
-            try Data((digits + "\n").utf8).write(to: URL(filePath: path))
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-            return path
-        }
-
-        private func share(
-            _ arguments: [String], accept: String? = "none", ports: Ports, input: ChildProcess.Input = .none
-        ) throws -> (host: ProgramProcess, port: Int) {
-            let host = try Program.share(
-                ["--source", "pattern", "--web", "--web-port", "0", "--web-media-port", "0"] + arguments,
-                ports: ports, accept: accept, input: input)
-            let ready = try host.waitFor("ready")
-            return (host, try #require(ready.number("webPort").map { Int($0) }))
-        }
-
         /// By http, as a guest in a meeting room: the code, the picture, pause, away, and the end.
         @Test func aGuestTypesTheCodeWatchesAndIsSentAway() throws {
             let address = try #require(Self.lanAddress, "this machine has no address but loopback")
             let scratch = try ScratchDirectory()
             let ports = try Ports()
-            let (host, port) = try share(
-                ["--web-code-file", try code("482913", in: scratch)], ports: ports, input: .pipe)
+            let (host, port) = try WebShare.begin(
+                ["--web-code-file", try WebShare.code("482913", in: scratch)], ports: ports, input: .pipe)
             defer { host.end() }
             let chromium = try Chromium()
             try chromium.navigate("http://\(address):\(port)/")
-            try chromium.wait(until: Self.state("code"))
+            try chromium.wait(until: WebShare.state("code"))
             try chromium.type("111111")
             try chromium.press("Enter", code: 13, text: "\r")
             try host.waitFor("wrong-code")
-            try chromium.wait(until: Self.state("code"))
+            try chromium.wait(until: WebShare.state("code"))
             try chromium.type("482 913")
             try chromium.press("Enter", code: 13, text: "\r")
             let paired = try host.waitFor("paired")
             #expect(paired.string("name") == "Chrome on Linux")
             try host.waitFor("browser-started")
-            try chromium.wait(until: Self.state("playing"))
-            #expect(try chromium.evaluate(Self.moves) as? Bool == true)
+            try chromium.wait(until: WebShare.state("playing"))
+            #expect(try chromium.evaluate(WebShare.moves) as? Bool == true)
             try host.waitFor("stats") { stats in
                 guard stats.number("viewers") == 1, case .array(let viewers)? = stats.fields["viewerStats"] else {
                     return false
@@ -77,27 +39,28 @@ extension EndToEnd {
             host.process.type(#"{"pause":false}"#)
             try chromium.wait(until: "document.getElementById('banner').textContent === ''")
             host.process.type(#"{"kick":"Chrome on Linux"}"#)
-            try chromium.wait(until: Self.state("kicked"))
+            try chromium.wait(until: WebShare.state("kicked"))
             try host.waitFor("viewer-left")
         }
 
         /// By https, on the same port, as a phone that has photographed the address; the host ends.
         @Test func aPhotographedAddressNeedsNoTypingAndTheEndIsTold() throws {
             let scratch = try ScratchDirectory()
-            let (host, port) = try share(["--web-code-file", try code("482913", in: scratch)], ports: try Ports())
+            let (host, port) = try WebShare.begin(
+                ["--web-code-file", try WebShare.code("482913", in: scratch)], ports: try Ports())
             defer { host.end() }
             let chromium = try Chromium(width: 390, height: 844, isPhone: true)
             try chromium.navigate("https://127.0.0.1:\(port)/#482913")
-            try chromium.wait(until: Self.state("playing"))
+            try chromium.wait(until: WebShare.state("playing"))
             #expect(try chromium.text("location.hash") == "")
-            #expect(try chromium.evaluate(Self.moves) as? Bool == true)
+            #expect(try chromium.evaluate(WebShare.moves) as? Bool == true)
             host.interrupt()
-            try chromium.wait(until: Self.state("ended"))
+            try chromium.wait(until: WebShare.state("ended"))
         }
 
         /// Nobody is at the host's terminal: the page says so, and nothing is let in.
         @Test func withoutACodeOrAPersonThePageSaysThatNobodyIsLetIn() throws {
-            let (host, port) = try share([], ports: try Ports())
+            let (host, port) = try WebShare.begin([], ports: try Ports())
             defer { host.end() }
             let chromium = try Chromium()
             try chromium.navigate("https://127.0.0.1:\(port)/")

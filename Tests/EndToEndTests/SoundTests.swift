@@ -36,16 +36,6 @@ extension EndToEnd {
             }
         }
 
-        /// Waits until the tone is heard at a sink.
-        private func waitForTone(_ hertz: Double, at room: SoundServer, timeout: Double = 30) throws {
-            var last: [Double] = []
-            let isHeard = try eventually(timeout: timeout) {
-                last = try room.listen(0.5).levels(of: hertz)
-                return last.suffix(4).allSatisfy { $0 > 0.05 }
-            }
-            if !isHeard { throw HarnessError("the tone of \(hertz) Hz isn't heard: \(last)") }
-        }
-
         @Test func whatTheHostPlaysIsHeardWithoutAGap() throws {
             let (desk, room) = (try Desk(), try SoundServer())
             defer { desk.end() }
@@ -56,7 +46,7 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             let player = try desk.sound.play(440)
             defer { player.end() }
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
             let original = try desk.sound.listen(1)
             let heard = try room.listen(3)
             let levels = heard.levels(of: 440)
@@ -93,7 +83,7 @@ extension EndToEnd {
             try viewer.waitFor("stats") { ($0.number("t") ?? 0) > 4 }
             #expect(viewer.events("stats").last?.object("sound")?["packets"] == .number(0))
             let player = try desk.sound.play(440)
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
             player.end()
             // The tone's end, and a fifth of a second of silence.
             try viewer.waitFor("stats", from: viewer.lineCount + 1)
@@ -110,11 +100,11 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             let players = [try desk.sound.play(440, sink: "a"), try desk.sound.play(1500, sink: "b")]
             defer { for player in players { player.end() } }
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
             try desk.sound.control("set-default-sink", "b")
             // PulseAudio moves what played to the default. The first tone stays where it was.
             try desk.sound.control("move-sink-input", "0", "a")
-            try waitForTone(1500, at: room)
+            try room.waitForTone(1500)
             let old = try room.listen(1).levels(of: 440).sorted()
             #expect(old[old.count / 2] < 0.01, "\(old)")
             try desk.host.waitFor("sound") { $0.string("device") == "Sink-b" }
@@ -127,7 +117,7 @@ extension EndToEnd {
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             var player = try desk.sound.play(440)
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
 
             desk.sound.kill()
             player.end()
@@ -136,12 +126,12 @@ extension EndToEnd {
             try desk.sound.start()
             player = try desk.sound.play(440)
             defer { player.end() }
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
 
             room.kill()
             try viewer.waitFor("sound") { ["lost", "no-output"].contains($0.string("state")) }
             try room.start()
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
             // The picture has been there all the time.
             #expect(viewer.events("stall").isEmpty && viewer.events("stats").last?.number("frames") ?? 0 >= frames)
         }
@@ -160,7 +150,7 @@ extension EndToEnd {
             try viewer.waitFor("stats") { ($0.object("sound")?["packets"]?.number ?? 0) > 20 }
             try viewer.waitForWords("No sound is played")
             try room.start()
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
         }
 
         @Test func whoWantsNoSoundIsSentNone() throws {
@@ -194,7 +184,7 @@ extension EndToEnd {
             }
             defer { for viewer in viewers { viewer.end() } }
             for viewer in viewers { try viewer.waitFor("first-frame") }
-            for room in rooms { try waitForTone(440, at: room) }
+            for room in rooms { try room.waitForTone(440) }
             func press(_ keys: String...) throws {
                 try Tool.run("xdotool", ["mousemove", "60", "60", "key"] + keys, on: displays[1].display)
             }
@@ -208,7 +198,7 @@ extension EndToEnd {
             #expect(packets == later)
             #expect(try rooms[0].listen(0.5).levels(of: 440).suffix(4).allSatisfy { $0 > 0.05 })
             try press("m")
-            try waitForTone(440, at: rooms[1])
+            try rooms[1].waitForTone(440)
             let loud = try rooms[1].listen(0.5).levels(of: 440).max() ?? 0
             try press("minus", "minus", "minus", "minus", "minus", "minus", "minus", "minus", "minus", "minus")
             try viewers[1].waitFor("stats") { $0.object("sound")?["volume"] == .number(0.5) }
@@ -229,14 +219,14 @@ extension EndToEnd {
                 desks.map(\.ports.target) + ["--audio-output", "default"], display: display.display,
                 environment: room.environment)
             defer { viewer.end() }
-            try waitForTone(440, at: room)
+            try room.waitForTone(440)
             func level(_ hertz: Double) throws -> Double {
                 let levels = try room.listen(0.5).levels(of: hertz).sorted()
                 return levels[levels.count / 2]
             }
             #expect(try level(1500) < 0.01)
             try Tool.run("xdotool", ["mousemove", "60", "60", "key", "Tab"], on: display.display)
-            try waitForTone(1500, at: room)
+            try room.waitForTone(1500)
             #expect(try eventually(timeout: 20) { try level(440) < 0.01 })
             // The host that isn't heard sends no sound.
             try desks[0].host.waitFor("stats", from: desks[0].host.lineCount + 4)

@@ -24,9 +24,11 @@ final class Chromium {
     ///   - isPhone: it says that it is a phone with a touch screen.
     ///   - language: such as `de`.
     ///   - prefix: a command that it is run with, such as `ip netns exec NAME`.
+    ///   - trustsAll: it takes any certificate without a warning.
+    ///   - sound: the environment of the sound server that it plays to; nil: to none.
     init(
         width: Int = 1280, height: Int = 800, isPhone: Bool = false, isDark: Bool = true, language: String = "en",
-        prefix: [String] = []
+        prefix: [String] = [], trustsAll: Bool = true, sound: [String: String?]? = nil
     ) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "beamroom-chromium-\(UUID().uuidString)")
         self.folder = folder
@@ -37,12 +39,13 @@ final class Chromium {
         process.executableURL = URL(filePath: "/bin/bash")
         process.arguments =
             ["-c", "exec \"${@:3}\" 3<\"$1\" 4>\"$2\"", "chromium"] + pipes + prefix + [
-                "chromium", "--headless=new", "--no-sandbox", "--no-first-run", "--disable-gpu", "--mute-audio",
+                "chromium", "--headless=new", "--no-sandbox", "--no-first-run", "--disable-gpu",
                 "--user-data-dir=\(folder.appending(path: "profile").path)", "--remote-debugging-pipe",
-                "--ignore-certificate-errors", "--lang=\(language)", "--accept-lang=\(language)",
-                "--window-size=\(width),\(height)", "about:blank",
-            ]
+                "--lang=\(language)", "--accept-lang=\(language)", "--window-size=\(width),\(height)",
+            ] + (trustsAll ? ["--ignore-certificate-errors"] : []) + (sound == nil ? ["--mute-audio"] : [])
+            + ["about:blank"]
         var variables = ProcessInfo.processInfo.environment
+        for (name, value) in sound ?? [:] { variables[name] = value }
         variables["LANGUAGE"] = language
         process.environment = variables
         process.standardOutput = FileHandle.nullDevice

@@ -46,13 +46,16 @@ final class PrivateMachine: Sendable {
                 input: input))
     }
 
+    /// What a command begins with that runs in this machine's network and on its bus.
+    var prefix: [String] { [Self.script, "run", directory.path] }
+
     /// Starts a command in this machine's network and on its bus.
     func run(
         _ command: [String], environment: [String: String?] = [:], input: ChildProcess.Input = .none
     ) throws -> ChildProcess {
         // Each step of the script replaces itself by exec, so that the process number is the command's.
         try ChildProcess(
-            Self.script, ["run", directory.path] + command, environment: environment.merging(["DISPLAY": nil]) { $1 },
+            prefix[0], prefix.dropFirst() + command, environment: environment.merging(["DISPLAY": nil]) { $1 },
             input: input)
     }
 

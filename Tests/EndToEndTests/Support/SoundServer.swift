@@ -110,6 +110,16 @@ final class SoundServer: Sendable {
         }
         return try Heard(raw: file)
     }
+
+    /// Waits until a tone is heard at the default sink.
+    func waitForTone(_ hertz: Double, timeout: Double = 30) throws {
+        var last: [Double] = []
+        let isHeard = try eventually(timeout: timeout) {
+            last = try listen(0.5).levels(of: hertz)
+            return last.suffix(4).allSatisfy { $0 > 0.05 }
+        }
+        if !isHeard { throw HarnessError("the tone of \(hertz) Hz isn't heard: \(last)") }
+    }
 }
 
 /// Samples at 48 kHz.
