@@ -39,9 +39,10 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-def open_way(port: int, source: str | None = None, secure: bool = False, timeout: float = 5) -> socket.socket:
+def open_way(port: int, source: str | None = None, secure: bool = False, timeout: float = 5,
+             host: str = HOST) -> socket.socket:
     """A connection to the page's port; `secure`: TLS is established."""
-    raw = connect(HOST, port, source, timeout)
+    raw = connect(host, port, source, timeout)
     if not secure:
         return raw
     try:
@@ -58,10 +59,10 @@ def request(target: str, *headers: str, method: str = "GET", version: str = "HTT
     return "\r\n".join([f"{method} {target} {version}", *headers, "", ""]).encode()
 
 
-def upgrade(port: int, secure: bool = False) -> bytes:
+def upgrade(port: int, secure: bool = False, host: str = HOST) -> bytes:
     """The request with which the page opens its WebSocket."""
     scheme = "https" if secure else "http"
-    return request("/ws", f"Host: {HOST}:{port}", f"Origin: {scheme}://{HOST}:{port}", *upgrade_headers())
+    return request("/ws", f"Host: {host}:{port}", f"Origin: {scheme}://{host}:{port}", *upgrade_headers())
 
 
 def upgrade_headers() -> list[str]:
@@ -127,11 +128,12 @@ def frame(opcode: int, payload: bytes, fin: bool = True, masked: bool = True, le
 class Page:
     """A page's WebSocket, for one thread at a time."""
 
-    def __init__(self, port: int, source: str | None = None, secure: bool = False, timeout: float = 5) -> None:
-        self.secure, self.buffer = secure, b""
-        self.socket = open_way(port, source, secure, timeout)
+    def __init__(self, port: int, source: str | None = None, secure: bool = False, timeout: float = 5,
+                 host: str = HOST) -> None:
+        self.secure, self.host, self.buffer = secure, host, b""
+        self.socket = open_way(port, source, secure, timeout, host)
         try:
-            self.socket.sendall(upgrade(port, secure))
+            self.socket.sendall(upgrade(port, secure, host))
             while b"\r\n\r\n" not in self.buffer:
                 self._receive(timeout)
         except (OSError, Gone) as error:

@@ -31,12 +31,12 @@ def answer(identity: Identity) -> str:
         "a=recvonly", "a=rtpmap:96 H264/90000", ""])
 
 
-def dtls_client(identity: Identity) -> SSL.Connection:
+def dtls_client(identity: Identity, profiles: bytes = PROFILES) -> SSL.Connection:
     """By memory: its datagrams are to be taken and given."""
     context = SSL.Context(SSL.DTLS_METHOD)
     context.use_certificate_file(identity.certificate_file)
     context.use_privatekey_file(identity.key_file)
-    context.set_tlsext_use_srtp(PROFILES)
+    context.set_tlsext_use_srtp(profiles)
     connection = SSL.Connection(context, None)
     connection.set_ciphertext_mtu(1200)
     connection.set_connect_state()
@@ -53,13 +53,15 @@ def client_hello(identity: Identity) -> bytes:
 class Stream:
     """The stream of a page that was let in by http. Checks have to be sent by `check`; nothing is reported."""
 
+    profiles = PROFILES
+
     def __init__(self, page: Page, port: int, identity: Identity, source: str) -> None:
         """Returns when the first packet has come. `port`: the media port."""
-        offer = page.wait_for("offer")
-        if offer is None:
-            raise browser.Gone("no offer")
-        self.port = port
-        self.name, self.password = browser.media_secrets(offer["sdp"])
+        offer = page.wait_for("offer", "refused")
+        if offer is None or offer["t"] != "offer":
+            raise browser.Gone(f"no offer but {offer}")
+        self.host, self.port = page.host, port
+        self.offered(offer["sdp"])
         self.socket = self.bound(source)
         page.send({"t": "answer", "sdp": answer(identity)})
         self.check(self.socket)
@@ -69,6 +71,9 @@ class Stream:
         except BaseException:
             self.close()
             raise
+
+    def offered(self, sdp: str) -> None:
+        self.name, self.password = browser.media_secrets(sdp)
 
     def __enter__(self) -> Self:
         return self
@@ -87,23 +92,23 @@ class Stream:
 
     def check(self, way: socket.socket) -> int:
         """Asks for the stream to come that way; returns the bytes that were sent."""
-        return way.sendto(browser.binding_request(self.name, self.password), (browser.HOST, self.port))
+        return way.sendto(browser.binding_request(self.name, self.password), (self.host, self.port))
 
     def _handshake(self, identity: Identity) -> None:
-        connection = dtls_client(identity)
+        connection = self.connection = dtls_client(identity, self.profiles)
         end = time.monotonic() + 5
         while time.monotonic() < end:
             with contextlib.suppress(SSL.WantReadError):
                 connection.do_handshake()
             with contextlib.suppress(SSL.WantReadError):
                 while True:
-                    self.socket.sendto(connection.bio_read(65536), (browser.HOST, self.port))
+                    self.socket.sendto(connection.bio_read(65536), (self.host, self.port))
             with contextlib.suppress(TimeoutError):
                 datagram = self.socket.recv(4096)
                 # RFC 7983, 7: STUN, DTLS, and the stream.
                 if datagram[0] < 4:
                     if reply := browser.check_answer(datagram, PASSWORD):
-                        self.socket.sendto(reply, (browser.HOST, self.port))
+                        self.socket.sendto(reply, (self.host, self.port))
                 elif datagram[0] < 64:
                     connection.bio_write(datagram)
                 elif datagram[0] >= 128:

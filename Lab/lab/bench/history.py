@@ -143,6 +143,9 @@ def web_figures(entry: Entry) -> Figures:
         yield f"back after sleep {scheme}", median(found["slept"][scheme]["back"]), form(2, " s")
     for share in web.LOSSES:
         yield f"{share} % loss longest gap", median(found["loss"][str(share)]["gap"]), form(0, " ms")
+    # Runs before these rows haven't got them.
+    for count, runs in found.get("load", {}).items():
+        yield f"host with {count} browsers", median(run["host"] for run in runs), form(0, " %")
 
 
 def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: str) -> None:

@@ -30,6 +30,11 @@ def yes(is_reached: object) -> str:
     return "yes" if is_reached else "no"
 
 
+def judged(what: str, aim: str, measured: str, is_reached: object) -> list[str]:
+    """A row below AIM_HEAD."""
+    return [what, aim, measured, yes(is_reached)]
+
+
 def met(value: float | None, limit: float | None, more_is_better: bool = False) -> str:
     """Not judged without a value or a limit."""
     if limit is None or value is None:

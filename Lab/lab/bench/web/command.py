@@ -5,12 +5,14 @@ import os
 import time
 from typing import Any
 
+from lab.bench.web import load
 from lab.bench.web.page import Page, firsts, summary, watching
 from lab.bench.web.place import CLEAN, Place
 from lab.common import build, isolation, records, rows, tables
 from lab.common.browsers import Browser, Chromium, Firefox
 from lab.common.numbers import median, number
 from lab.common.programs import Program
+from lab.common.tables import judged
 from lab.common.trouble import Trouble
 from lab.network.links import Meter
 
@@ -25,8 +27,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         " with the laboratory's link in between. Each picture of the test pattern says its number and when it was painted;"
         " the page is read when it has drawn one, and both clocks are of this machine. Needs root.")
     rows.add_options(parser, NAMES)
-    parser.add_argument("--reps", type=int, default=3, help="runs of the rows latency, slept and loss (3)")
-    parser.add_argument("--seconds", type=float, default=10, help="of each run of the rows latency and loss (10)")
+    parser.add_argument("--reps", type=int, default=3, help="runs of the rows latency, slept, loss and load (3)")
+    parser.add_argument("--seconds", type=float, default=10, help="of each run of the rows latency, loss and load (10)")
     parser.add_argument("--content", choices=("scroll", "video"), default="scroll", help="of the test pattern (scroll)")
     parser.add_argument("--window", default="1280x800", help="size of the browsers' pages (1280x800)")
     parser.add_argument("--joins", type=int, default=10, help="of each browser in the row first (10)")
@@ -64,10 +66,6 @@ def inside(options: argparse.Namespace) -> int:
 def lines(found: Figures) -> list[Line]:
     """The rows for people: what, its aim, what was measured, and whether that reaches the aim."""
     return [line for name in found for line in ROWS[name][1](found[name])]
-
-
-def judged(what: str, aim: str, measured: str, is_reached: object) -> Line:
-    return [what, aim, measured, tables.yes(is_reached)]
 
 
 def append(found: Figures, figures: Figures) -> None:
@@ -298,5 +296,5 @@ def loss_lines(row: Figures) -> list[Line]:
 
 
 ROWS = {"latency": (latency, latency_lines), "first": (first, first_lines), "still": (still, still_lines),
-        "slept": (slept, slept_lines), "loss": (loss, loss_lines)}
+        "slept": (slept, slept_lines), "loss": (loss, loss_lines), "load": (load.load, load.lines)}
 NAMES = tuple(ROWS)

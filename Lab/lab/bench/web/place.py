@@ -29,12 +29,12 @@ class Place(Workplace):
         self.code.chmod(0o600)
 
     @contextlib.contextmanager
-    def sharing(self, *more: object, rows: int = 1080) -> Iterator[Program]:
-        """A host that shares, silently, what `more` says."""
+    def sharing(self, *more: object, rows: int = 1080, bit_rate: int | None = None) -> Iterator[Program]:
+        """A host that shares, silently, what `more` says. `bit_rate`: in kbit/s, if it isn't the usual one."""
         host = Program(
             [os.environ["BEAMROOM"], "share", "--json", "--no-discovery", "--bind", HOST, "--port", str(PORT), "--media-port",
-             str(MEDIA_PORT), "--accept", "all", "--name", "Desk", "-b", f"{SIZES[rows][2]}k", "--audio", "off", "--web",
-             "--web-code-file", str(self.code), "--web-port", str(WEB_PORT), *map(str, more)], self.directory / "host")
+             str(MEDIA_PORT), "--accept", "all", "--name", "Desk", "-b", f"{bit_rate or SIZES[rows][2]}k", "--audio", "off",
+             "--web", "--web-code-file", str(self.code), "--web-port", str(WEB_PORT), *map(str, more)], self.directory / "host")
         with host:
             if not host.wait_for("ready", START):
                 raise Trouble(f"The host doesn't share. Its last words:\n{host.last_words()}")
