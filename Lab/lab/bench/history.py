@@ -146,6 +146,9 @@ def web_figures(entry: Entry) -> Figures:
     # Runs before these rows haven't got them.
     for count, runs in found.get("load", {}).items():
         yield f"host with {count} browsers", median(run["host"] for run in runs), form(0, " %")
+    if "minutes" in found:
+        for scheme in ("http", "https"):
+            yield f"skipped {scheme}", found["minutes"][scheme]["skipped"], form(0)
 
 
 def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: str) -> None:

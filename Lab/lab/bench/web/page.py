@@ -18,7 +18,7 @@ COLUMNS, ROWS, MARKER = 64, 2, "bea4"
 # Reads the code of each picture when it is drawn: by WebRTC in requestVideoFrameCallback, by WebCodecs after the page has
 # drawn it. The time is taken first, so that reading isn't in it.
 PROBE = """(() => {
-  const probe = window.beamProbe = { drawn: [], entered: null, connection: null, units: 0, keys: 0 };
+  const probe = window.beamProbe = { drawn: [], last: null, entered: null, connection: null, units: 0, keys: 0 };
   const small = document.createElement('canvas');
   small.width = COLUMNS;
   small.height = ROWS;
@@ -35,6 +35,7 @@ PROBE = """(() => {
       for (let j = i; j < i + 16; j += 4) digit = 2 * digit + (data[j + 1] > 127 ? 1 : 0);
       code += digit.toString(16);
     }
+    probe.last = code;
     probe.drawn.push([at, code]);
   };
   const video = document.getElementById('video');
@@ -71,6 +72,9 @@ FIGURES = """(async () => {
       pictures: report.framesDecoded };
   }
 })()"""
+
+# The picture that was drawn last, and what had come then or a moment later.
+LAST = f"(async () => {{ const last = window.beamProbe.last; return {{ ...await {FIGURES}, last }}; }})()"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +152,26 @@ class Page:
 
     def figures(self) -> dict[str, Any]:
         return self.browser.evaluate(FIGURES)
+
+    def ahead(self) -> int:
+        """The number of the picture that was drawn last, less the pictures that were decoded until then: grows by one with
+        each picture that never came to be decoded, and by none that was, but wasn't drawn because there was a newer one.
+        """
+        found = []
+        # More may have been decoded than what is drawn. Chromium's figures are up to 50 ms old.
+        for _ in range(15):
+            time.sleep(0.08)
+            told = self.browser.evaluate(LAST)
+            last = read(0, told["last"])
+            if last.number >= 0:
+                found.append(last.number - told["pictures"])
+        return max(found)
+
+    def heap(self) -> int:
+        """Bytes that the page's JavaScript holds in Chromium, after what is unused was collected."""
+        assert isinstance(self.browser, Chromium)
+        self.browser.send("HeapProfiler.collectGarbage")
+        return int(self.browser.send("Runtime.getHeapUsage")["usedSize"])
 
 
 @contextlib.contextmanager
