@@ -149,6 +149,10 @@ def web_figures(entry: Entry) -> Figures:
     if "minutes" in found:
         for scheme in ("http", "https"):
             yield f"skipped {scheme}", found["minutes"][scheme]["skipped"], form(0)
+    if "sound" in found:
+        for scheme in ("http", "https"):
+            yield f"sound heard {scheme}", found["sound"][scheme]["sound"]["median"], form(0, " ms")
+            yield f"sound minus picture {scheme}", found["sound"][scheme]["signed_median"], form(0, " ms")
 
 
 def show(kind: str, figures: Callable[[Entry], Figures], count: int, pattern: str) -> None:

@@ -27,12 +27,16 @@ class Browser:
 
     title = program = ""
 
-    def __init__(self, directory: pathlib.Path, log: IO[str], end: int, size: tuple[int, int] = (1280, 800)) -> None:
-        """`directory`: where it gets a folder for its profile. `end`: the process. `size`: of the page."""
+    def __init__(self, directory: pathlib.Path, log: IO[str], end: int, size: tuple[int, int] = (1280, 800),
+                 sound: dict[str, str] | None = None) -> None:
+        """`directory`: where it gets a folder for its profile. `end`: the process. `size`: of the page. `sound`: by which
+        variables of the environment it finds the sound server to play into; without them it may play nothing.
+        """
         if not shutil.which(self.program):
             raise Trouble(f"There is no {self.program} here. Scripts/setup --bench installs it.")
         self.folder, self.log, self.network, self.size = directory / f"browser-{next(NUMBERS)}", log, end, size
         self.folder.mkdir(mode=0o700)
+        self.sound = sound
         self.received = b""
         self.last_id = 0
         self.process = self._start()
@@ -59,7 +63,8 @@ class Browser:
     def _popen(self, *words: str) -> subprocess.Popen:
         environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         return subprocess.Popen([*entering(self.network), *words], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-                                env={**environment, "HOME": str(self.folder), "LANGUAGE": "en"}, start_new_session=True)
+                                env={**environment, **(self.sound or {}), "HOME": str(self.folder), "LANGUAGE": "en"},
+                                start_new_session=True)
 
     def wait(self, expression: str, seconds: float = 30) -> None:
         """Waits until the expression is true. While a page is loaded it may fail."""
@@ -123,7 +128,8 @@ class Chromium(Browser):
         process = self._popen(
             # Another shell may not know descriptors by these numbers.
             "bash", "-c", 'exec "${@:3}" 3<"$1" 4>"$2"', "chromium", *pipes, "chromium", "--headless=new", "--no-sandbox",
-            "--no-first-run", "--disable-gpu", "--mute-audio", f"--user-data-dir={self.folder / 'profile'}",
+            "--no-first-run", "--disable-gpu", *([] if self.sound else ["--mute-audio"]),
+            f"--user-data-dir={self.folder / 'profile'}",
             "--remote-debugging-pipe", "--ignore-certificate-errors", "--lang=en", "--accept-lang=en",
             f"--window-size={width},{height}", "about:blank")
         # Each waits until the other end is open.
@@ -156,6 +162,13 @@ class Chromium(Browser):
         self.send("Input.insertText", text=text)
         for kind, more in (("keyDown", {"text": "\r"}), ("keyUp", {})):
             self.send("Input.dispatchKeyEvent", type=kind, key="Enter", windowsVirtualKeyCode=13, **more)
+
+    def click(self, id_: str) -> None:
+        """Clicks an element in its middle."""
+        x, y = self.evaluate(f"(box => [box.x + box.width / 2, box.y + box.height / 2])"
+                             f"(document.getElementById('{id_}').getBoundingClientRect())")
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Sends a command; its result."""

@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace, kind: str, directory: pathlib.Path, sta
         found["told"] = newest(viewer)
         if host.process.poll() is not None or viewer.process.poll() is not None:
             raise Trouble(f"An end ended by itself.\n{host.last_words()}\n{viewer.last_words()}")
-    found.update(figures(beeper, watcher, recorder.recording(), begin, end))
+    found.update(figures(beeper, watcher.times("flash"), recorder.recording(), begin, end))
     found["lost_by_card"] = sum(begin <= moment < end for moment in beeper.times("lost"))
     return found
 
@@ -59,11 +59,13 @@ def by_number(sent: Sequence[float], found: Sequence[float]) -> dict[int, float]
     return {int(numpy.argmin(numpy.abs(all_sent - moment))): other - moment for moment, other in matched(all_sent, found)}
 
 
-def figures(beeper: Probe, watcher: Probe, recording: Recording, begin: float, end: float) -> dict[str, Any]:
-    """The skew of each flash: how much later its beep is heard than it is seen, both counted from the host."""
+def figures(beeper: Probe, flashes: Sequence[float], recording: Recording, begin: float, end: float) -> dict[str, Any]:
+    """The skew of each flash: how much later its beep is heard than it is seen, both counted from the host. `flashes`: when
+    they were seen.
+    """
     sent = [(beep, flash) for beep, flash in zip(beeper.times("beep"), beeper.times("flash")) if begin <= beep < end]
     heard = by_number([beep for beep, _ in sent], recording.clicks())
-    seen = by_number([flash for _, flash in sent], watcher.times("flash"))
+    seen = by_number([flash for _, flash in sent], flashes)
     both = sorted(heard.keys() & seen.keys())
     sound, pictures = (numpy.array([found[number] for number in both]) for found in (heard, seen))
     if not len(sound):
@@ -86,4 +88,4 @@ def calibrate(rig: Rig, display: str, seconds: float) -> dict[str, Any]:
         begin = time.monotonic()
         beeper = rig.beep(inner, rig.viewer, display=display, amplitude=QUIET, frequency=220)
         time.sleep(seconds)
-    return figures(beeper, watcher, recorder.recording(), begin, time.monotonic() - 1)
+    return figures(beeper, watcher.times("flash"), recorder.recording(), begin, time.monotonic() - 1)

@@ -5,7 +5,7 @@ import os
 import time
 from typing import Any
 
-from lab.bench.web import load, minutes
+from lab.bench.web import load, minutes, sound
 from lab.bench.web.page import Page, firsts, summary, watching
 from lab.bench.web.place import CLEAN, Place
 from lab.common import build, isolation, records, rows, tables
@@ -33,7 +33,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--window", default="1280x800", help="size of the browsers' pages (1280x800)")
     parser.add_argument("--joins", type=int, default=10, help="of each browser in the row first (10)")
     parser.add_argument("--long", action="store_true",
-                        help="the row still takes 600 s each instead of 60, the row minutes 300 s instead of 30")
+                        help="the row still takes 600 s each instead of 60, the row minutes 300 s instead of 30,"
+                             " the row sound 180 s instead of 20")
     options = parser.parse_args(arguments)
     width, _, height = options.window.partition("x")
     if not (width.isdigit() and height.isdigit() and 320 <= int(width) <= 4096 and 200 <= int(height) <= 4096):
@@ -49,7 +50,7 @@ def run(arguments: list[str]) -> int:
     if options.inside:
         return inside(options)
     return rows.outside("web", arguments, options, lambda: {
-        "BEAMROOM_RELAY": build.relay(), "BEAMROOM_PROBE": build.screen_probe()})
+        "BEAMROOM_RELAY": build.relay(), "BEAMROOM_PROBE": build.screen_probe(), "BEAMROOM_SOUNDPROBE": build.sound_probe()})
 
 
 def inside(options: argparse.Namespace) -> int:
@@ -298,5 +299,5 @@ def loss_lines(row: Figures) -> list[Line]:
 
 ROWS = {"latency": (latency, latency_lines), "first": (first, first_lines), "still": (still, still_lines),
         "slept": (slept, slept_lines), "loss": (loss, loss_lines), "load": (load.load, load.lines),
-        "minutes": (minutes.minutes, minutes.lines)}
+        "minutes": (minutes.minutes, minutes.lines), "sound": (sound.sound, sound.lines)}
 NAMES = tuple(ROWS)

@@ -15,7 +15,7 @@ from lab.network.links import HOST
 # As the pattern draws it in pictures of 720 and of 1080 rows (BeamCapture's `PatternCode`): blocks of 16 pixels.
 COLUMNS, ROWS, MARKER = 64, 2, "bea4"
 
-# Reads the code of each picture when it is drawn: by WebRTC in requestVideoFrameCallback, by WebCodecs after the page has
+# Reads each picture when it is drawn: by WebRTC in requestVideoFrameCallback, by WebCodecs after the page has
 # drawn it. The time is taken first, so that reading isn't in it.
 PROBE = """(() => {
   const probe = window.beamProbe = { drawn: [], last: null, entered: null, connection: null, units: 0, keys: 0 };
@@ -25,18 +25,10 @@ PROBE = """(() => {
   const context = small.getContext('2d', { willReadFrequently: true, alpha: false });
   context.imageSmoothingEnabled = false;
   const kind = window.CanvasRenderingContext2D.prototype, draw = kind.drawImage;
+  const read = READ;
   const see = (picture, width, at) => {
-    const block = 16 * width / WIDTH;
-    draw.call(context, picture, block, block, COLUMNS * block, ROWS * block, 0, 0, COLUMNS, ROWS);
-    const data = context.getImageData(0, 0, COLUMNS, ROWS).data;
-    let code = '';
-    for (let i = 0; i < data.length; i += 16) {
-      let digit = 0;
-      for (let j = i; j < i + 16; j += 4) digit = 2 * digit + (data[j + 1] > 127 ? 1 : 0);
-      code += digit.toString(16);
-    }
-    probe.last = code;
-    probe.drawn.push([at, code]);
+    probe.last = read(picture, width);
+    probe.drawn.push([at, probe.last]);
   };
   const video = document.getElementById('video');
   const each = () => {
@@ -61,6 +53,24 @@ PROBE = """(() => {
   addEventListener('keydown', event => { if (event.key === 'Enter') probe.entered = performance.now(); }, true);
   return true;
 })()"""
+
+# What is read of a picture: the pattern's code, or how bright its middle is (green, 0 to 255).
+CODE_READER = """(picture, width) => {
+    const block = 16 * width / WIDTH;
+    draw.call(context, picture, block, block, COLUMNS * block, ROWS * block, 0, 0, COLUMNS, ROWS);
+    const data = context.getImageData(0, 0, COLUMNS, ROWS).data;
+    let code = '';
+    for (let i = 0; i < data.length; i += 16) {
+      let digit = 0;
+      for (let j = i; j < i + 16; j += 4) digit = 2 * digit + (data[j + 1] > 127 ? 1 : 0);
+      code += digit.toString(16);
+    }
+    return code;
+  }"""
+FLASH_READER = """(picture, width) => {
+    draw.call(context, picture, width / 2, width * 9 / 32, 1, 1, 0, 0, 1, 1);
+    return context.getImageData(0, 0, 1, 1).data[1];
+  }"""
 
 # What has come so far, and how many keyframes were asked for: by WebCodecs none ever is.
 FIGURES = """(async () => {
@@ -102,9 +112,9 @@ def read(at: float, code: str) -> Drawn:
 class Page:
     """The host's page, by http or https, in a browser that has it to itself."""
 
-    def __init__(self, browser: Browser, scheme: str, width: int = 1920) -> None:
+    def __init__(self, browser: Browser, scheme: str, width: int = 1920, reader: str = CODE_READER) -> None:
         """`width`: of the pattern's pictures."""
-        self.browser, self.width = browser, width
+        self.browser, self.width, self.reader = browser, width, reader
         self.address = f"{scheme}://{HOST}:{WEB_PORT}/"
         # Of this machine's clock and the page's, in seconds; and how far from that it may be.
         self.offset = self.error = 0.0
@@ -116,7 +126,7 @@ class Page:
         self.browser.navigate(self.address)
         self.browser.wait("document.body.dataset.state === 'code' && document.getElementById('code').offsetParent !== null")
         script = PROBE
-        for name, value in (("COLUMNS", COLUMNS), ("ROWS", ROWS), ("WIDTH", self.width)):
+        for name, value in (("READ", self.reader), ("COLUMNS", COLUMNS), ("ROWS", ROWS), ("WIDTH", self.width)):
             script = script.replace(name, str(value))
         self.browser.evaluate(script)
         self.align()
@@ -146,9 +156,20 @@ class Page:
             found.append(((after - before) / 2, (before + after) / 2 - page))
         self.error, self.offset = min(found)
 
+    def seen(self) -> list[tuple[float, Any]]:
+        """What was read of the pictures that were drawn since it was asked last, and when, in seconds of CLOCK_MONOTONIC."""
+        return [(at / 1e3 + self.offset, found) for at, found in self.browser.evaluate("window.beamProbe.drawn.splice(0)")]
+
     def drawn(self) -> list[Drawn]:
-        """What was drawn since it was asked last."""
-        return [read(at / 1e3 + self.offset, code) for at, code in self.browser.evaluate("window.beamProbe.drawn.splice(0)")]
+        """The pictures of the pattern that were drawn since it was asked last."""
+        return [read(at, code) for at, code in self.seen()]
+
+    def turn_sound(self, is_on: bool) -> None:
+        """By a click on its button, as a person has to."""
+        assert isinstance(self.browser, Chromium)
+        self.browser.wait("!document.getElementById('sound').hidden")
+        self.browser.click("sound")
+        self.browser.wait(f"document.getElementById('sound').getAttribute('aria-pressed') === '{str(is_on).lower()}'", 5)
 
     def figures(self) -> dict[str, Any]:
         return self.browser.evaluate(FIGURES)
@@ -175,10 +196,11 @@ class Page:
 
 
 @contextlib.contextmanager
-def watching(place: Place, kind: type[Browser], scheme: str, size: tuple[int, int], width: int = 1920) -> Iterator[Page]:
-    """A browser that shows the first picture."""
-    with place.browser(kind, size) as browser:
-        page = Page(browser, scheme, width)
+def watching(place: Place, kind: type[Browser], scheme: str, size: tuple[int, int], width: int = 1920,
+             reader: str = CODE_READER, sound: dict[str, str] | None = None) -> Iterator[Page]:
+    """A browser that shows the first picture. `sound`: by which variables it finds a sound server."""
+    with place.browser(kind, size, sound) as browser:
+        page = Page(browser, scheme, width, reader)
         page.open()
         page.enter()
         yield page

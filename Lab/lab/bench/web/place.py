@@ -29,12 +29,14 @@ class Place(Workplace):
         self.code.chmod(0o600)
 
     @contextlib.contextmanager
-    def sharing(self, *more: object, rows: int = 1080, bit_rate: int | None = None) -> Iterator[Program]:
-        """A host that shares, silently, what `more` says. `bit_rate`: in kbit/s, if it isn't the usual one."""
+    def sharing(self, *more: object, rows: int = 1080, bit_rate: int | None = None, sound: str = "off",
+                environment: dict[str, str | None] | None = None) -> Iterator[Program]:
+        """A host that shares what `more` says, and `sound`. `bit_rate`: in kbit/s, if it isn't the usual one."""
         host = Program(
             [os.environ["BEAMROOM"], "share", "--json", "--no-discovery", "--bind", HOST, "--port", str(PORT), "--media-port",
-             str(MEDIA_PORT), "--accept", "all", "--name", "Desk", "-b", f"{bit_rate or SIZES[rows][2]}k", "--audio", "off",
-             "--web", "--web-code-file", str(self.code), "--web-port", str(WEB_PORT), *map(str, more)], self.directory / "host")
+             str(MEDIA_PORT), "--accept", "all", "--name", "Desk", "-b", f"{bit_rate or SIZES[rows][2]}k", "--audio", sound,
+             "--web", "--web-code-file", str(self.code), "--web-port", str(WEB_PORT), *map(str, more)], self.directory / "host",
+            environment=environment)
         with host:
             if not host.wait_for("ready", START):
                 raise Trouble(f"The host doesn't share. Its last words:\n{host.last_words()}")
@@ -47,8 +49,9 @@ class Place(Workplace):
         width, height, _ = SIZES[rows]
         return ["--source", "pattern", "--content", content, "--size", f"{width}x{height}", "--max-fps", rate]
 
-    def browser(self, kind: type[Browser], size: tuple[int, int] = (1280, 800)) -> Browser:
-        return kind(self.directory, self.log, self.viewer_end, size)
+    def browser(self, kind: type[Browser], size: tuple[int, int] = (1280, 800),
+                sound: dict[str, str] | None = None) -> Browser:
+        return kind(self.directory, self.log, self.viewer_end, size, sound)
 
     @contextlib.contextmanager
     def native(self) -> Iterator[Program]:
