@@ -337,7 +337,7 @@ import Testing
 
     @Test func repeatedStallsAreWaitedFor() {
         var conditions = Self.quiet
-        conditions.stalls = (2..<60).map { (Double($0) * 2, Double($0) * 2 + 0.05) }
+        conditions.stalls = stride(from: 4.0, to: 120, by: 2).map { ($0, $0 + 0.05) }
         var simulation = SoundSimulation(conditions)
         simulation.run(for: 20)
         let before = simulation.buffer.statistics
