@@ -77,7 +77,7 @@ extension EndToEnd {
             #expect(rows.first?.differences.isEmpty == false)
         }
 
-        @Test(.tags(.alone)) func aShortSoakEndsWithoutACrash() throws {
+        @Test(.tags(.long)) func aShortSoakEndsWithoutACrash() throws {
             let scratch = try ScratchDirectory()
             let file = scratch.file("soak.json")
             let script = try ChildProcess(
