@@ -116,6 +116,28 @@ extension EndToEnd {
             try chromium.wait(until: WebShare.state("playing"))
         }
 
+        /// What came at once while the decoder started doesn't keep all later sound late.
+        @Test func aBurstOfSoundIsLeftOut() throws {
+            let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
+                path: "../../Sources/BeamWeb/Page/sound.js")
+            let source = try String(contentsOf: file, encoding: .utf8)
+            let chromium = try Chromium()
+            let waiting = try chromium.number(
+                """
+                (() => {
+                  const element = () => ({ addEventListener() {} });
+                  \(source)
+                  const sound = new UnitSound();
+                  sound.device = { currentTime: 1 };
+                  const arrives = () => { if (sound.takes(0.01)) sound.next += 0.01; };
+                  for (let i = 0; i < 20; i++) arrives();
+                  for (let i = 0; i < 500; i++) { sound.device.currentTime += 0.01; arrives(); }
+                  return sound.next - sound.device.currentTime;
+                })()
+                """)
+            #expect((0.01..<0.05).contains(waiting), "\(waiting) s")
+        }
+
         @Test(.needsSoundServer, .needsFFmpeg, arguments: ["http", "https"])
         func whatTheHostPlaysIsHeardOnceThePersonWantsIt(scheme: String) throws {
             let (desk, room) = (try SoundServer(), try SoundServer())

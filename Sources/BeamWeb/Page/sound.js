@@ -2,14 +2,25 @@
 // that of WebRTC is played by the video element.
 
 class UnitSound {
-  /// Seconds that are held back when a gap has come: jitter of the WebSocket is less as a rule.
-  static get reserve() { return 0.05; }
+  /// Seconds that wait when sound begins, and after a gap: jitter of the WebSocket and of the page is less as a rule.
+  static get reserve() { return 0.04; }
+  /// If more than this has waited at every moment of a second, what is too much is left out, down to `margin`.
+  static get excess() { return 0.035; }
+  static get margin() { return 0.02; }
   /// More than this waits only if the sound device is slower than the host's: it is left out.
   static get most() { return 0.25; }
 
   constructor() {
     this.isOn = false;
     this.next = 0;
+    this.restart();
+  }
+
+  /// Begins to watch how much waits.
+  restart() {
+    this.least = Infinity;
+    this.watched = 0;
+    this.surplus = 0;
   }
 
   set(isOn, volume) {
@@ -33,15 +44,14 @@ class UnitSound {
   }
 
   unit(timestamp, data) {
-    if (!this.isOn) return;
+    // What comes before the device runs would be late for ever.
+    if (!this.isOn || this.device.state !== 'running') return;
     if (!this.decoder) this.begin();
     this.decoder.decode(new EncodedAudioChunk({ type: 'key', timestamp, data }));
   }
 
   play(data) {
-    const now = this.device.currentTime;
-    if (this.next < now) this.next = now + UnitSound.reserve;
-    if (this.isOn && this.next - now < UnitSound.most) {
+    if (this.isOn && this.takes(data.numberOfFrames / data.sampleRate)) {
       const buffer = this.device.createBuffer(2, data.numberOfFrames, data.sampleRate);
       for (let channel = 0; channel < 2; channel++) {
         const plane = Math.min(channel, data.numberOfChannels - 1);
@@ -54,6 +64,28 @@ class UnitSound {
       this.next += buffer.duration;
     }
     data.close();
+  }
+
+  /// Whether so many seconds are played, after what waits: not if that is too much, as after a stall, or when the decoder
+  /// has handed out at once what came while it started.
+  takes(seconds) {
+    const now = this.device.currentTime;
+    if (this.next < now) {
+      this.next = now + UnitSound.reserve;
+      this.restart();
+    }
+    const waiting = this.next - now;
+    if (waiting >= UnitSound.most) return false;
+    this.least = Math.min(this.least, waiting);
+    this.watched += seconds;
+    if (this.watched >= 1) {
+      const surplus = this.least > UnitSound.excess ? this.least - UnitSound.margin : 0;
+      this.restart();
+      this.surplus = surplus;
+    }
+    if (this.surplus < seconds) return true;
+    this.surplus -= seconds;
+    return false;
   }
 
   close() {
