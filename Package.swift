@@ -75,7 +75,8 @@ let package = Package(
                 "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
                 "BeamMedia",
-                "BeamClock", "BeamMeasure", "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream", "CHeap",
+                "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream",
+                "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -96,6 +97,12 @@ let package = Package(
             "BeamWire",
             "BeamMedia",
             "BeamClock"),
+
+        // Looks whether this machine can share and watch, by the adapters.
+        library(
+            "BeamDoctor", "BeamWeb", "BeamCapture", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
+            "BeamTrust",
+            "BeamBus", "BeamMedia", "CBeamMachine"),
 
         // Runs host and viewer as processes, and tells how well they did.
         library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
@@ -168,6 +175,8 @@ let package = Package(
         shim("CErrorStream"),
         // How the C library's heap gives memory back.
         shim("CHeap"),
+        // Whether the machine's clock is in step.
+        shim("CBeamMachine"),
         // A client of a Wayland compositor that captures its outputs.
         shim("CBeamWayland", "CLateLibraries"),
         // DTLS and SRTP, whose libraries have macros and callbacks.
@@ -257,6 +266,7 @@ let package = Package(
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",
             "BeamLog", "BeamWire", "BeamMedia"),
+        test("BeamDoctorTests", "BeamDoctor"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test(
             "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",

@@ -24,6 +24,22 @@ public enum ThreadPriority {
         if !setRealTime() { raise() }
     }
 
+    /// How far this user may raise priorities.
+    public enum Allowed: Sendable {
+        case realTime
+        /// Niceness below 0.
+        case raised
+        case usual
+    }
+
+    /// Found out by raising the calling thread's, which keeps it: only for a thread that ends soon.
+    public static func tryAll() -> Allowed {
+        if setRealTime() { return .realTime }
+        if setNiceness(wantedNiceness) { return .raised }
+        if let least = leastNiceness, least < 0, setNiceness(least) { return .raised }
+        return .usual
+    }
+
     private static func setRealTime() -> Bool {
         var parameters = sched_param()
         parameters.sched_priority = sched_get_priority_min(SCHED_RR)

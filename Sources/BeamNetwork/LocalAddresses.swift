@@ -56,6 +56,13 @@ public enum LocalAddresses {
     /// The same as texts, without link-local IPv6 addresses.
     public static func list() -> [String] { reachable().filter { !$0.isLinkLocalV6 }.map(\.text) }
 
+    /// The interfaces with an address at which others can reach this machine, and whether they carry multicast.
+    public static func multicastInterfaces() -> [String: Bool] {
+        let reachable = Set(reachable().map(\.interface))
+        let devices = ((try? System.enumerateDevices()) ?? []).filter { reachable.contains($0.name) }
+        return Dictionary(devices.map { ($0.name, $0.multicastSupported) }) { $0 || $1 }
+    }
+
     /// The addresses at which others reach a socket that is bound to `address` (nil: to all): of those of this machine, if
     /// it is bound to no particular one.
     static func reached(boundTo address: String?, among all: [String] = list()) -> [String] {

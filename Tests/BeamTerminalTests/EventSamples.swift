@@ -395,7 +395,7 @@ enum RoomSample: SampleKind {
 }
 
 enum ListSample: SampleKind {
-    case host, room, device, guest, renamed, forgotten
+    case host, room, device, guest, renamed, forgotten, finding, diagnosis
 
     init(_ event: ProgramEvent.List) {
         switch event {
@@ -405,6 +405,8 @@ enum ListSample: SampleKind {
         case .guest: self = .guest
         case .renamed: self = .renamed
         case .forgotten: self = .forgotten
+        case .finding: self = .finding
+        case .diagnosis: self = .diagnosis
         }
     }
 
@@ -428,6 +430,8 @@ enum ListSample: SampleKind {
             identities.map {
                 .forgotten(TrustStore.Eviction(name: "sofa", identity: $0, wasRemembered: true, wasWatching: true))
             }
+        case .finding: [.finding(subject: "screen", verdict: "good", text: "This is display :0.")]
+        case .diagnosis: [.diagnosis(verdict: "good", counts: ["good": 14])]
         }
     }
 }

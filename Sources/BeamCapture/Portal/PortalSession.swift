@@ -85,6 +85,12 @@ final class PortalSession {
         }
     }
 
+    /// What the portal can do; nobody is asked.
+    static func offer(_ options: PortalOptions) throws(PortalTrouble) -> PortalOffer {
+        var dialogue = try Dialogue(PortalBus(address: options.buses.session, isWanted: { true }), options)
+        return try dialogue.offer()
+    }
+
     deinit { if let descriptor { close(descriptor) } }
 
     func takeDescriptor() -> CInt? {

@@ -1,3 +1,4 @@
+import BeamBus
 import BeamClock
 import BeamMedia
 import Glibc
@@ -16,6 +17,14 @@ public final class PortalSource: PictureSource, @unchecked Sendable {
     /// Whether this process was started in a Wayland session, by its environment.
     public static var isInWaylandSession: Bool {
         XWayland.environmentNames { getenv($0).map { String(cString: $0) } }
+    }
+
+    /// Which version of ScreenCast the desktop's portal has, and whether it remembers that the person agreed. Asks nobody,
+    /// and waits 30 s at most for each answer.
+    public static func portal(buses: BusAddresses) throws(PortalTrouble) -> (version: UInt32, remembers: Bool) {
+        let offer = try PortalSession.offer(
+            PortalOptions(drawsCursor: true, maxFrameRate: 60, tokens: .none, buses: buses))
+        return (offer.version, offer.remembers)
     }
 
     /// Asks the desktop. That takes as long as the person needs for its dialog; each other answer is waited for 30 s at

@@ -7,7 +7,7 @@ import BeamWire
 import Foundation
 
 extension ProgramEvent {
-    /// What `hosts` and `devices` list and change.
+    /// What `hosts`, `devices` and `doctor` list and change.
     public enum List: Sendable {
         case host(DiscoveredHost)
         /// `doors`: at least one.
@@ -17,6 +17,10 @@ extension ProgramEvent {
         case guest(Guest)
         case renamed(RememberedDevice, to: String)
         case forgotten(TrustStore.Eviction)
+        /// What the doctor has found of one thing.
+        case finding(subject: String, verdict: String, text: String)
+        /// The worst verdict, and how often there was which.
+        case diagnosis(verdict: String, counts: [String: Int])
 
         var record: Record {
             switch self {
@@ -58,6 +62,12 @@ extension ProgramEvent {
                         "name": eviction.name, "remembered": eviction.wasRemembered,
                         "watching": eviction.wasWatching,
                     ]) { $1 })
+            case .finding(let subject, let verdict, let text):
+                Record("finding", ["subject": subject, "verdict": verdict, "text": text])
+            case .diagnosis(let verdict, let counts):
+                Record(
+                    "diagnosis",
+                    ["verdict": verdict, "counts": JSONValue.object(counts.mapValues { .number(Double($0)) })])
             }
         }
     }

@@ -55,7 +55,8 @@ final class PrivateMachine: Sendable {
     ) throws -> ChildProcess {
         // Each step of the script replaces itself by exec, so that the process number is the command's.
         try ChildProcess(
-            prefix[0], prefix.dropFirst() + command, environment: environment.merging(["DISPLAY": nil]) { $1 },
+            prefix[0], prefix.dropFirst() + command,
+            environment: environment.merging(["DISPLAY": nil]) { own, _ in own },
             input: input)
     }
 
