@@ -43,7 +43,7 @@ func nio(_ product: String) -> Target.Dependency { .product(name: product, packa
 
 /// Of the page for browsers, in the order in which `Page` joins them.
 let pageParts = [
-    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "units.js", "sound.js", "statistics.js",
+    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "gateway.js", "units.js", "sound.js", "statistics.js",
     "page.js",
 ]
 

@@ -59,7 +59,21 @@ extension Host {
         guard var web = options.web else { return nil }
         web.stream = BrowserStream.Configuration(
             bitRate: bitRate, usesFullChroma: options.chroma != .subsampled, hasSound: hasSound)
+        web.gatewayOrigins = options.gateways?.addresses.map(\.origin) ?? []
         return try WebSink(web, door: server, link, consumer: wanted.addConsumer(), sound: sound, onNotice)
+    }
+
+    /// Nil: there are none.
+    static func gateways(
+        _ options: HostOptions, bitRate: Int, hasSound: Bool, _ wanted: EncoderDemand, _ sound: SoundWish,
+        _ web: WebSink?, _ onNotice: @escaping Notify
+    ) throws -> GatewaySink? {
+        guard let gateways = options.gateways, !gateways.addresses.isEmpty else { return nil }
+        let stream = BrowserStream.Configuration(
+            bitRate: bitRate, usesFullChroma: options.chroma != .subsampled, hasSound: hasSound)
+        return try GatewaySink(
+            gateways, stream: stream, wanted, sound: sound, store: options.store, onChange: { web?.setGateways($0) },
+            onNotice)
     }
 
     /// Nil: nothing is recorded.
@@ -79,7 +93,7 @@ extension Host {
     /// Starts to share the sound; nil: there is none.
     static func sound(
         _ source: (any SoundSource)?, _ options: HostOptions, into sinks: [any FrameSink], isRecorded: Bool,
-        viewers: SoundWish, browsers: SoundWish, _ onNotice: @escaping Notify
+        viewers: SoundWish, browsers: SoundWish, gateways: SoundWish, _ onNotice: @escaping Notify
     ) -> SoundStage? {
         guard let source else { return nil }
         let sound = SoundStage(source, bitRate: options.soundBitRate, into: sinks) {
@@ -89,6 +103,7 @@ extension Host {
         if isRecorded { sound.want(SoundDemand(full: true), by: .recorder) }
         viewers.follow { sound.want($0, by: .viewers) }
         browsers.follow { sound.want($0, by: .browsers) }
+        gateways.follow { sound.want($0, by: .gateways) }
         return sound
     }
 

@@ -6,6 +6,7 @@ import BeamMedia
 import BeamNetwork
 import BeamSession
 import BeamSound
+import BeamWeb
 import BeamWire
 import Synchronization
 
@@ -30,6 +31,8 @@ public final class Host: Sendable {
     private let recorder: RecorderSink?
     /// Nil: no browsers are let in.
     private let web: WebSink?
+    /// Nil: there are none.
+    private let gateways: GatewaySink?
     private let words: HostWords
     private let desktop: HostDesktop
     private let onNotice: @Sendable (HostNotice) -> Void
@@ -63,7 +66,7 @@ public final class Host: Sendable {
             onNotice: onNotice)
         defer { if !isStarted { words.close() } }
         let guests = options.room == nil ? GuestRegistry(options.store, onNotice) : nil
-        let (soundDemand, webSound, webLink) = (SoundWish(), SoundWish(), WebSink.Link())
+        let (soundDemand, webSound, gatewaySound, webLink) = (SoundWish(), SoundWish(), SoundWish(), WebSink.Link())
         let handlers = Self.handlers(words, webLink, guests, viewers, soundDemand, onNotice)
         let server = try Self.server(
             options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, handlers)
@@ -74,8 +77,12 @@ public final class Host: Sendable {
         let web = try Self.web(
             options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, server, webLink, wanted, webSound,
             onNotice)
+        defer { if !isStarted { web?.close() } }
+        let gateways = try Self.gateways(
+            options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, wanted, gatewaySound, web,
+            onNotice)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
-        let sinks = ([network, web, recorder] as [(any FrameSink)?]).compactMap { $0 }
+        let sinks = ([network, web, gateways, recorder] as [(any FrameSink)?]).compactMap { $0 }
         source.onVisibility { Self.tell($0, server, web, onNotice) }
         let capture = CaptureStage(source, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(
@@ -85,7 +92,7 @@ public final class Host: Sendable {
         for sink in sinks { sink.open() }
         let sound = Self.sound(
             soundSource, options, into: sinks, isRecorded: recorder != nil, viewers: soundDemand, browsers: webSound,
-            onNotice)
+            gateways: gatewaySound, onNotice)
         isStarted = true
         words.start { server.write($0) }
         let desktop = HostDesktop(options, server.controlPort, onLock: { source.setScreenLocked($0) }) { input in
@@ -100,6 +107,7 @@ public final class Host: Sendable {
         self.sinks = sinks
         self.recorder = recorder
         self.web = web
+        self.gateways = gateways
         self.guests = guests
         self.server = server
         self.slot = slot
@@ -165,6 +173,9 @@ public final class Host: Sendable {
     /// Replaces it by a random one, if there is one.
     public func renewWebCode() { server.renewWebCode() }
 
+    /// The gateways by which browsers can watch now.
+    public var gatewayDoors: [GatewayDoor] { gateways?.doors ?? [] }
+
     /// Totals; the stages' times since the last report, or since the start.
     public func report(sinceStart: Bool = false) -> HostReport {
         let encoded = encode.report(sinceStart: sinceStart)
@@ -176,7 +187,7 @@ public final class Host: Sendable {
             encoded: encoded.encoded,
             replaced: slot.replaced + encoded.leftOut, size: encoded.size, layers: encoded.layers,
             soundPackets: sound?.report.packets, recording: recorder?.report, capture: encoded.capture,
-            encode: encoded.encode)
+            encode: encoded.encode, gateways: gateways?.figures ?? [])
     }
 
     /// What was written into the transcript; nil: there is none, or its failure was reported.

@@ -6,6 +6,7 @@ import BeamSession
 import BeamSound
 import BeamTrust
 import BeamWeb
+import BeamWire
 
 /// What to share, and how.
 public struct HostOptions: Sendable {
@@ -56,6 +57,8 @@ public struct HostOptions: Sendable {
     public var server: HostServer.Options
     /// What serves browsers, without what this host adds; nil: none are let in.
     public var web: WebServer.Options?
+    /// The gateways by which browsers watch, too; nil: none.
+    public var gateways: HostGateways?
     /// The .mkv or .mp4 file for the recording of layer 0; nil: none.
     public var recordPath: String?
     /// A file, a pipe or `-` (standard input) to read captions from; nil: none.
@@ -85,6 +88,21 @@ public struct HostOptions: Sendable {
     }
 }
 
+/// Gateways (Janus) by which browsers watch.
+public struct HostGateways: Sendable {
+    public var addresses: [GatewayAddress]
+    /// For all of them.
+    public var credentials: GatewayCredentials
+    /// A PEM file with the certificates that are trusted instead of the system's.
+    public var certificate: String?
+
+    public init(addresses: [GatewayAddress], credentials: GatewayCredentials, certificate: String?) {
+        self.addresses = addresses
+        self.credentials = credentials
+        self.certificate = certificate
+    }
+}
+
 /// A host's notices to its owner. Delivered on the host's threads: hand on, don't block.
 public enum HostNotice: Sendable {
     case session(HostEvent)
@@ -103,6 +121,8 @@ public enum HostNotice: Sendable {
     case recordingFailed(reason: String)
     /// A browser gets the picture, that long after it was let in.
     case browserStarted(session: String, after: Duration)
+    /// What has become of a gateway; its address.
+    case gateway(String, GatewayEvent)
     /// What the sound is captured from, and whether it can be. Sent first when that is known, then on each change.
     case sound(SoundCaptureState)
     /// Sound can't be encoded on this machine. Sharing goes on without. `reason` is for a person.
@@ -170,6 +190,8 @@ public struct HostReport: Sendable {
     /// From the screen's change to the start of encoding; and conversion and encoding.
     public var capture: LatencyHistogram.Summary?
     public var encode: LatencyHistogram.Summary?
+    /// What gateways were sent, in the order of the options.
+    public var gateways: [GatewayFigures] = []
 
     /// A simulcast layer.
     public struct Layer: Sendable, Hashable {

@@ -29,7 +29,7 @@ final class SoundStage: Sendable {
     }
 
     /// Who wants sound.
-    enum Consumer: Hashable, Sendable { case viewers, browsers, recorder }
+    enum Consumer: Hashable, Sendable { case viewers, browsers, gateways, recorder }
 
     private final class Shared: Sendable {
         let state = Mutex(State())

@@ -115,6 +115,7 @@ final class WebSink: FrameSink {
         // Told by the figures.
         case .stream(.behind), .stream(.caughtUp): break
         case .failed(let id, let reason): link.failed(id, reason: reason)
+        case .sentOn(let id, let gateway): link.failed(id, reason: "it watches by the gateway \(gateway)")
         case .acceptingPaused(let reason): onNotice(.session(.acceptingPaused(reason: reason)))
         case .listeningFailed(let reason): onNotice(.session(.listeningFailed(reason: reason)))
         case .listeningAgain: onNotice(.session(.listeningAgain))
@@ -142,6 +143,9 @@ final class WebSink: FrameSink {
     func setPaused(_ isPaused: Bool) { web.tellAll(isPaused ? .paused : .resumed) }
 
     func setVisibility(_ visibility: SourceVisibility) { web.tellAll(.sourceVisibility(visibility)) }
+
+    /// Those that carry the stream at present.
+    func setGateways(_ gateways: [GatewayDoor]) { web.setGateways(gateways) }
 
     // MARK: Figures
 

@@ -10,6 +10,7 @@ import Synchronization
 /// - `rooms.json`: the rooms of equals in which it is (`TrustStore+Rooms.swift`); `rooms-in-use`: those that a program is in now;
 /// - `consents.json`: what desktops gave for a consent to show the screen (`TrustStore+Consents.swift`);
 /// - `web.pem`: the key and certificate that browsers see by https (`TrustStore+Web.swift`);
+/// - `gateways.json`: what hosts have made at gateways, until it is gone (`TrustStore+Gateways.swift`);
 /// - `lock`: locked (flock) while one of them is changed;
 /// - files of running hosts (`TrustStore+Guests.swift`).
 ///

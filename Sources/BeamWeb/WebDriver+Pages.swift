@@ -74,6 +74,7 @@ extension WebDriver {
             return end(page)
         }
         page.form = form
+        page.takesPackets = forms.contains(.packets)
         page.enter(.judged, now: .now)
         if !page.isOpened {
             page.isOpened = true
@@ -160,6 +161,7 @@ extension WebDriver {
 
     private func admit(_ page: Page, _ form: PageMessage.StreamForm) {
         page.enter(.admitted(form), now: .now)
+        if page.takesPackets, let gateway = nextGateway() { return send(page, on: gateway) }
         if let connection = page.connection { listener?.identified(connection.id) }
         if page.isSecure {
             let token = PageToken.random()
@@ -178,6 +180,21 @@ extension WebDriver {
         case .units: admitUnits(page)
         }
         tellState(page)
+    }
+
+    /// One after another, so that they get about the same number of browsers.
+    private func nextGateway() -> GatewayDoor? {
+        guard !gateways.isEmpty else { return nil }
+        gatewayTurn = (gatewayTurn + 1) % gateways.count
+        return gateways[gatewayTurn]
+    }
+
+    /// The browser watches by a gateway: the host has nothing more to do with it.
+    private func send(_ page: Page, on gateway: GatewayDoor) {
+        page.send(.admitted(token: nil))
+        page.send(.gateway(gateway.entry()))
+        handlers.onEvent(.sentOn(page.id, gateway: gateway.address.description))
+        end(page)
     }
 
     private func admitUnits(_ page: Page) {

@@ -34,6 +34,9 @@ final class WebDriver: LoopDriver {
     var isPaused = false
     var visibility = SourceVisibility.visible
     var caption = ""
+    /// Those that carry the stream at present; with one of them the host serves only browsers that have no WebRTC.
+    var gateways: [GatewayDoor] = []
+    var gatewayTurn = 0
 
     init(
         loop: any EventLoop, _ options: WebServer.Options, tls: NIOSSLContext, times: WebListener.Times,
@@ -62,7 +65,7 @@ final class WebDriver: LoopDriver {
         let router = WebRouter(
             page: WebPage(
                 hostName: options.shownName ?? options.hostName, asksPerson: options.asksPerson,
-                hasCode: options.hasCode, hasPackets: media != nil),
+                hasCode: options.hasCode, hasPackets: media != nil, gateways: options.gatewayOrigins),
             names: OwnNames(hostName: options.hostName, others: options.names + WebTLS.names(options.certificate)),
             isHTTPSOnly: options.isHTTPSOnly)
         let listener = WebListener(loop: loop, router: router, tls: tls, times: times, events: listenerEvents)

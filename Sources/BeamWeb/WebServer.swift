@@ -39,6 +39,8 @@ public final class WebServer: Sendable {
         public var asksPerson: Bool
         /// There is a code.
         public var hasCode: Bool
+        /// The gateways that the page may speak to (`GatewayAddress.origin`).
+        public var gatewayOrigins: [String] = []
 
         public init(
             bindAddress: String? = nil, port: UInt16 = 52347, mediaPort: UInt16 = 52348, isHTTPSOnly: Bool = false,
@@ -135,6 +137,9 @@ public final class WebServer: Sendable {
     /// Tells all pages that were let in, and those that come later as far as it still holds.
     public func tellAll(_ notice: PageNotice) { handle.perform { $0.tellAll(notice) } }
 
+    /// The gateways that carry the stream from now on: browsers that come are sent there.
+    public func setGateways(_ gateways: [GatewayDoor]) { handle.perform { $0.gateways = gateways } }
+
     /// The browsers that were let in, in the order of their connections; none once the server is shut down. Waits for the
     /// event loop.
     public var figures: [WebFigures] { handle.ask { $0.figures } ?? [] }
@@ -167,6 +172,8 @@ public enum WebEvent: Sendable, Hashable {
     /// A browser's stream or connection has failed, or it has sent what the page doesn't send; a sentence without a full
     /// stop.
     case failed(ConnectionID, reason: String)
+    /// A browser that was let in watches by a gateway from now on, and not here.
+    case sentOn(ConnectionID, gateway: String)
     /// The system is out of descriptors or memory; its words.
     case acceptingPaused(reason: String)
     /// The listening socket was closed by the system, and is opened again.

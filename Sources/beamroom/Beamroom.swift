@@ -17,7 +17,7 @@ struct Beamroom: ParsableCommand {
         version: BeamVersion.line,
         subcommands: [
             ShareCommand.self, WatchCommand.self, RoomCommand.self, HostsCommand.self, DevicesCommand.self,
-            MeasureCommand.self, PatternCommand.self, DoctorCommand.self,
+            MeasureCommand.self, PatternCommand.self, DoctorCommand.self, WebPageCommand.self,
         ])
 
     static func main() {

@@ -129,8 +129,8 @@ enum PairingSample: SampleKind {
 }
 
 enum ShareSample: SampleKind {
-    case ready, browserStarted, paused, sourceVisible, sound, soundFailed, layer, viewerLimited, overload, recording,
-        recordingFailed
+    case ready, browserStarted, gateway, paused, sourceVisible, sound, soundFailed, layer, viewerLimited, overload
+    case recording, recordingFailed
     case transcriptFailed, stats, summary
 
     init(_ event: ProgramEvent.Share) {
@@ -141,6 +141,7 @@ enum ShareSample: SampleKind {
         case .sound: self = .sound
         case .soundFailed: self = .soundFailed
         case .browserStarted: self = .browserStarted
+        case .gateway: self = .gateway
         case .layer: self = .layer
         case .viewerLimited: self = .viewerLimited
         case .overload: self = .overload
@@ -157,6 +158,11 @@ enum ShareSample: SampleKind {
         return switch self {
         case .ready: [.ready(Sample.facts), .ready(Sample.factsWithBrowsers)]
         case .browserStarted: [.browserStarted(session: "s", milliseconds: 70)]
+        case .gateway:
+            [
+                .gateway("wss://g", .ready(again: false)), .gateway("wss://g", .problem(.silent)),
+                .gateway("wss://g", .viewers(3)),
+            ]
         case .paused: [.paused(true)]
         case .sourceVisible: SourceVisibility.allCases.map { .sourceVisible($0) }
         case .sound:

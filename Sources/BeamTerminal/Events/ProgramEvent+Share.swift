@@ -9,6 +9,8 @@ extension ProgramEvent {
         case ready(HostDescription)
         /// A browser gets the picture, so many milliseconds after it was let in.
         case browserStarted(session: String, milliseconds: Double)
+        /// What has become of a gateway; its address.
+        case gateway(String, GatewayEvent)
         case paused(Bool)
         case sourceVisible(SourceVisibility)
         case sound(SoundCaptureState)
@@ -37,6 +39,7 @@ extension ProgramEvent {
                         ]) { $1 })
             case .browserStarted(let session, let time):
                 Record("browser-started", ["session": session, "ms": time])
+            case .gateway(let name, let event): Record("gateway", ["gateway": name].merging(event.fields) { $1 })
             case .paused(let isPaused): Record("paused", ["on": isPaused])
             case .sourceVisible(let visibility): Record(visibility)
             case .sound(let state): Record("sound", state.fields)
@@ -77,6 +80,16 @@ extension ProgramEvent.Record {
             case .consentAwaited: "consent-awaited"
             }
         self.init("source-visible", ["visible": why == nil, "why": why])
+    }
+}
+
+extension GatewayEvent {
+    fileprivate var fields: [String: any EventField] {
+        switch self {
+        case .ready: ["state": "ready"]
+        case .problem(let problem): ["state": "problem", "reason": GatewayText.reason(problem)]
+        case .viewers(let count): ["state": "viewers", "viewers": count]
+        }
     }
 }
 

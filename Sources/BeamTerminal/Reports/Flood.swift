@@ -18,7 +18,7 @@ public enum Flood: Hashable, Sendable, CaseIterable {
     // Of these the first few are said. The rest isn't.
     case interruption, layer, drop, load, visibility, captions, sound, code, size, status, warning
     case note, alert, slowing, version
-    case people, violation, refusal, relay, windowCode
+    case people, violation, refusal, relay, windowCode, gateway
 
     /// Most lines for the person in a period.
     var most: Int {

@@ -76,7 +76,7 @@ public final class RoomShareReporter: Sendable {
         case .transcriptFailed: context.tell(event, text.sentence(notice))
         case .warning, .resized, .captionLineRefused, .captionsEnded, .soundFailed:
             context.tell(nil, text.sentence(notice), as: Flood(notice))
-        case .session, .browserStarted, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps,
+        case .session, .browserStarted, .gateway, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps,
             .recordingFailed, .ended:
             break
         }

@@ -122,12 +122,17 @@ public final class ShareReporter: Sendable {
     }
 
     /// The key `w`: the address, the code, and both for a phone's camera.
-    public func showWeb() {
+    public func showWeb(_ host: Host) {
         guard let text = state.withLock({ $0.web }) else { return }
         context.say(text.sentence(text.addresses()))
         context.say(
             "By https its certificate, which browsers warn of, has the SHA-256 fingerprint \(text.fingerprint).")
         sayWebCode("Code")
+        for door in host.gatewayDoors {
+            context.say(
+                "Behind the address of a page of `beamroom web-page --gateway \(door.address)`, whoever has this watches until "
+                    + "the share ends: \(door.fragment)", as: .code)
+        }
         showQRCode()
     }
 
@@ -275,8 +280,11 @@ public final class ShareReporter: Sendable {
         let rate = StreamRate(report, since: previous)
         let viewers = ViewerRate.all(report, since: previous)
         context.console.live(
-            [host.isPaused ? "paused" : CommonText.rate(rate)] + ViewerTable.lines(viewers.map(\.row)))
-        showStatus(host, viewers: report.session.viewers, sheds: report.session.sheds)
+            [host.isPaused ? "paused" : CommonText.rate(rate)] + ViewerTable.lines(viewers.map(\.row))
+                + report.gateways.compactMap { GatewayText.line($0) })
+        showStatus(
+            host, viewers: report.session.viewers + report.gateways.reduce(0) { $0 + $1.viewers },
+            sheds: report.session.sheds)
         context.events.write(.share(.stats(report, rate, viewers)))
     }
 

@@ -29,6 +29,7 @@ struct ShareText: Sendable {
             isInRoom ? "Resumed: the others see your screen again." : "Resumed: viewers see the screen again."
         case .session(.overloaded(let sheds, let viewers)): Self.overloaded(sheds, viewers: viewers)
         case .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed: ofHost(notice)
+        case .gateway(let name, let event): GatewayText.sentence(event, at: name)
         case .session, .browserStarted, .sourceVisibility, .ended: nil
         }
     }
@@ -119,10 +120,15 @@ struct ShareText: Sendable {
 
     /// The last line.
     static func summary(_ report: HostReport, seconds: Double) -> String {
-        "Ended after \(CommonText.time(.seconds(seconds))): "
-            + (report.session.bytes == 0
-                ? "nothing was sent, because nobody watched."
-                : "\(CommonText.count(report.session.frames, "frame")), \(CommonText.megabytes(report.session.bytes)) sent to viewers.")
+        let gateways = report.gateways.reduce(0) { $0 + $1.bytes }
+        var parts: [String] = []
+        if report.session.bytes > 0 {
+            parts.append(
+                "\(CommonText.count(report.session.frames, "frame")), \(CommonText.megabytes(report.session.bytes)) sent to viewers")
+        }
+        if gateways > 0 { parts.append("\(CommonText.megabytes(gateways)) sent to gateways") }
+        return "Ended after \(CommonText.time(.seconds(seconds))): "
+            + (parts.isEmpty ? "nothing was sent, because nobody watched." : parts.joined(separator: ", ") + ".")
     }
 }
 
@@ -145,6 +151,7 @@ extension ProgramEvent.Share {
         case .session(.overloaded(let sheds, let viewers)): self = .overload(sheds, viewers: viewers)
         case .browserStarted(let session, let time):
             self = .browserStarted(session: session, milliseconds: time.inMilliseconds)
+        case .gateway(let name, let event): self = .gateway(name, event)
         case .session, .announced, .warning, .notDiscoverable, .resized, .recordingHasGaps, .captionLineRefused,
             .captionsEnded, .ended:
             return nil
@@ -157,6 +164,7 @@ extension Flood {
     init?(_ notice: HostNotice) {
         switch notice {
         case .sound: self = .sound
+        case .gateway: self = .gateway
         case .captionLineRefused: self = .captions
         case .session(.overloaded): self = .load
         default: return nil

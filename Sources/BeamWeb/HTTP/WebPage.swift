@@ -2,7 +2,7 @@ import BeamWire
 import Crypto
 
 /// The page for browsers: one file with its script and style, from the sources in `Page/`, which are built in.
-struct WebPage: Sendable {
+public struct WebPage: Sendable {
     let response: HTTPResponse
     let icon: HTTPResponse
 
@@ -12,25 +12,18 @@ struct WebPage: Sendable {
     ///   - hostName: shown to whoever opens the page.
     ///   - asksPerson: without a code the person at the host can be asked; `hasCode`: there is a code.
     ///   - hasPackets: WebRTC can be offered.
-    init(hostName: String, asksPerson: Bool, hasCode: Bool, hasPackets: Bool) {
-        let style = Self.text(PackageResources.page_css)
-        let parts = [
-            PackageResources.words_js, PackageResources.screen_js, PackageResources.packets_js,
-            PackageResources.units_js, PackageResources.sound_js, PackageResources.statistics_js,
-            PackageResources.page_js,
-        ].map(Self.text).joined(separator: "\n")
-        let script = "(() => {\n" + parts + "\n})();\n"
+    ///   - gateways: the origins of gateways, with which the page may speak.
+    init(hostName: String, asksPerson: Bool, hasCode: Bool, hasPackets: Bool, gateways: [String] = []) {
+        let (style, script) = (Self.style, Self.script)
         let values = [
             "{asks}": asksPerson ? "yes" : "no", "{code}": hasCode ? "yes" : "no",
             "{packets}": hasPackets ? "yes" : "no", "{host}": Self.escaped(PeerText.name(hostName)),
+            "{alone}": gateways.isEmpty ? "" : " data-gateways=\"yes\"", "{policy}": "",
+            "{icon}": "<link rel=\"icon\" href=\"/favicon\" type=\"image/svg+xml\">\n",
         ]
         let html = Self.filled(
             Self.text(PackageResources.page_html), values.merging(["{style}": style, "{script}": script]) { $1 })
-        let policy = [
-            "default-src 'none'", "script-src '\(Self.hash(script))'", "style-src '\(Self.hash(style))'",
-            "connect-src 'self'", "img-src 'self'", "media-src 'self'", "base-uri 'none'", "form-action 'none'",
-            "frame-ancestors 'none'",
-        ].joined(separator: "; ")
+        let policy = Self.policy(script, style, connects: ["'self'"] + gateways, "frame-ancestors 'none'")
         response = HTTPResponse(
             .ok, type: "text/html; charset=utf-8", body: Array(html.utf8),
             headers: [
@@ -39,6 +32,43 @@ struct WebPage: Sendable {
                 ("Permissions-Policy", "camera=(), microphone=(), geolocation=(), display-capture=()"),
             ])
         icon = HTTPResponse(.ok, type: "image/svg+xml", body: Array(Self.text(PackageResources.icon_svg).utf8))
+    }
+
+    /// A page by itself, for any web server: who has a link with what a host's gateway wants to know watches there. Its policy
+    /// is a part of it; what only a header can say (`frame-ancestors`) is the server's.
+    ///
+    /// - Parameter host: where browsers come that have no link; nil: they are told to ask for one.
+    public static func alone(gateway: GatewayAddress, host: String?) -> String {
+        let policy = policy(script, style, connects: [gateway.origin])
+        let attributes = [("data-gateway", gateway.description)] + (host.map { [("data-host", $0)] } ?? [])
+        let alone = attributes.map { " \($0)=\"\(escaped($1))\"" }.joined()
+        return filled(
+            text(PackageResources.page_html),
+            [
+                "{asks}": "no", "{code}": "no", "{packets}": "yes", "{host}": "BeamRoom", "{icon}": "",
+                "{alone}": alone, "{style}": style, "{script}": script,
+                "{policy}": "<meta http-equiv=\"Content-Security-Policy\" content=\"\(policy)\">\n",
+            ])
+    }
+
+    private static var style: String { text(PackageResources.page_css) }
+
+    private static var script: String {
+        let parts = [
+            PackageResources.words_js, PackageResources.screen_js, PackageResources.packets_js,
+            PackageResources.gateway_js, PackageResources.units_js, PackageResources.sound_js,
+            PackageResources.statistics_js, PackageResources.page_js,
+        ].map(text).joined(separator: "\n")
+        return "(() => {\n" + parts + "\n})();\n"
+    }
+
+    /// - Parameter connects: with whom the page may speak.
+    private static func policy(_ script: String, _ style: String, connects: [String], _ others: String...) -> String {
+        ([
+            "default-src 'none'", "script-src '\(hash(script))'", "style-src '\(hash(style))'",
+            "connect-src \(connects.joined(separator: " "))", "img-src 'self'", "media-src 'self'", "base-uri 'none'",
+            "form-action 'none'",
+        ] + others).joined(separator: "; ")
     }
 
     /// Replaces the names in braces, but not in what they are replaced by.

@@ -1,3 +1,4 @@
+import BeamWire
 import CBeamDTLS
 import CLateLibraries
 
@@ -113,6 +114,19 @@ final class SRTPSession {
         guard let handle = beam_srtp_create(connection.handle) else { return nil }
         self.handle = handle
         usesGCM = beam_srtp_uses_gcm(handle) != 0
+    }
+
+    /// For a gateway, which sends nothing back. Loads libsrtp2.
+    init(sending key: GatewayKey) throws(MediaUnavailable) {
+        // libssl, too: what cleans the key out of the memory is its own.
+        for load in [beam_load_libssl, beam_load_libsrtp] {
+            if let reason = load() { throw MediaUnavailable(reason: String(cString: reason)) }
+        }
+        guard let handle = beam_srtp_create_sending(key.bytes) else {
+            throw MediaUnavailable(reason: "libsrtp2 can't be used")
+        }
+        self.handle = handle
+        usesGCM = false
     }
 
     deinit { beam_srtp_free(handle) }

@@ -7,7 +7,7 @@ class PacketStream {
     return codecs.some(codec => codec.mimeType.toLowerCase() === 'video/h264');
   }
 
-  /// `on`: answer(sdp), picture(), size(width, height), sound(), failed().
+  /// `on`: answer(sdp), candidate(candidate or null), picture(), size(width, height), sound(), failed().
   constructor(on) {
     this.on = on;
     this.video = element('video');
@@ -19,6 +19,7 @@ class PacketStream {
   async offer(sdp) {
     const connection = this.connection = new RTCPeerConnection();
     connection.ontrack = event => this.track(event);
+    connection.onicecandidate = event => this.on.candidate?.(event.candidate);
     connection.onconnectionstatechange = () => {
       if (connection.connectionState === 'failed') this.on.failed();
     };

@@ -4,11 +4,17 @@ const root = document.documentElement.dataset;
 const secureAddress = `https://${location.host}/`;
 /// Milliseconds: without a message the host is gone; for so long a page by https comes back without a code.
 const silence = 15000, resuming = 30000;
+/// So long a page tries to come back to a gateway, which may begin anew; the longest pause between two tries.
+const gatewayPatience = 300000, gatewayPause = 8000;
 
 const page = {
   state: 'code',
   socket: null,
   stream: null,
+  /// How this browser watches by a gateway, and the connection to it.
+  entry: null,
+  gateway: null,
+  tries: 0,
   token: null,
   lostSince: null,
   heard: 0,
@@ -27,6 +33,7 @@ const page = {
   // MARK: Entering
 
   begin() {
+    if (root.gateway) return this.beginAlone();
     const code = /^#(\d{6})$/.exec(location.hash)?.[1];
     if (this.forms.length === 0) return this.unusable(code);
     if (code) {
@@ -37,6 +44,20 @@ const page = {
     this.askForCode();
   },
 
+  /// On another web server than the host's: the link says everything.
+  beginAlone() {
+    const link = new URLSearchParams(location.hash.slice(1));
+    if (location.hash) history.replaceState(null, '', location.pathname + location.search);
+    if (!PacketStream.isPossible) {
+      this.enter('unusable');
+      return screenView.card(words.unusable, words.unusableGateway);
+    }
+    const id = Number(link.get('g')), pin = link.get('pin');
+    if (!Number.isSafeInteger(id) || id <= 0 || !pin) return this.askForCode();
+    this.letIn(null);
+    this.sentToGateway({ url: root.gateway, id, pin, token: link.get('token') });
+  },
+
   unusable(code) {
     this.enter('unusable');
     if (isSecureContext) return screenView.card(words.unusable, words.unusableDetail);
@@ -45,6 +66,9 @@ const page = {
 
   askForCode(headline = words.typeCode, detail = '') {
     this.enter('code');
+    if (root.gateway) {
+      return screenView.card(headline === words.typeCode ? words.linkNeeded : headline, words.linkNeededDetail(root.host));
+    }
     const entry = root.code === 'yes', ask = root.asks === 'yes';
     if (!entry && !ask) return screenView.card(words.noEntry);
     screenView.card(entry || headline !== words.typeCode ? headline : words.askOnly, detail, { entry, ask });
@@ -64,6 +88,7 @@ const page = {
   },
 
   hello(code) {
+    this.entry = null;
     screenView.problem('');
     const hello = { t: 'hello', v: 1, can: this.forms };
     if (code) hello.code = code;
@@ -163,6 +188,7 @@ const page = {
         return screenView.card(words.asked);
       case 'in': return this.letIn(message.token ?? null);
       case 'offer': return this.offered(message.sdp);
+      case 'gateway': return this.sentToGateway(message);
       case 'stream': return this.described(message);
       case 'again': return this.cameBack();
       case 'expired':
@@ -223,6 +249,62 @@ const page = {
     setTimeout(() => { if (this.stream === stream && !this.hasPicture && !this.isPaused) this.noDatagrams(); }, 12000);
   },
 
+  // MARK: A gateway
+
+  /// The host has let this browser in, and has a gateway carry the stream: with the host there is nothing more to talk about.
+  sentToGateway(entry) {
+    this.closeSocket();
+    this.entry = entry;
+    this.tries = 0;
+    this.enterGateway();
+  },
+
+  enterGateway() {
+    this.enter('waiting');
+    screenView.card(words.letIn, words.waitingGateway);
+    const client = this.gateway = new GatewayClient(this.entry, {
+      offer: sdp => stream.offer(sdp),
+      lost: () => this.gatewayLost(),
+      unreachable: () => (this.lostSince ? this.gatewayLost() : this.gatewayOver('unreachable', words.gatewayUnreachable, words.gatewayUnreachableDetail)),
+      refused: () => this.gatewayOver('refused', words.gatewayRefused, words.gatewayRefusedDetail),
+    });
+    const stream = new PacketStream({
+      ...this.streamEvents,
+      answer: sdp => client.answer(sdp),
+      candidate: candidate => client.candidate(candidate),
+    });
+    this.begun(stream, 'packets');
+    client.open();
+    setTimeout(() => {
+      if (this.gateway !== client || this.hasPicture) return;
+      this.gatewayOver('unreachable', words.gatewayNoPicture, words.gatewayNoPictureDetail);
+    }, 15000);
+  },
+
+  gatewayOver(state, headline, detail) {
+    if (this.isOver) return;
+    this.entry = null;
+    this.over(state, headline, detail);
+  },
+
+  /// The share has ended, or the gateway begins anew: the same number and PIN open it then.
+  gatewayLost() {
+    if (this.isOver || !this.entry) return;
+    this.lostSince ??= Date.now();
+    this.endStream();
+    const headline = words.gatewayLost(new Date(this.lostSince).toLocaleTimeString(language));
+    if (Date.now() - this.lostSince > gatewayPatience) {
+      this.entry = this.lostSince = null;
+      return this.askForCode(headline, words.gatewayGone);
+    }
+    this.enter('lost');
+    screenView.card(headline, words.gatewayAgain);
+    // At random, as thousands come back at once.
+    const pause = Math.min(gatewayPause, 500 * 2 ** this.tries++) * (0.5 + Math.random());
+    const entry = this.entry;
+    setTimeout(() => { if (this.state === 'lost' && this.entry === entry) this.enterGateway(); }, pause);
+  },
+
   described(message) {
     if (!(this.stream instanceof UnitStream)) this.begun(new UnitStream(this.streamEvents), 'units');
     this.stream.describe(message);
@@ -232,6 +314,7 @@ const page = {
     if (this.hasPicture && this.state === 'playing') return;
     this.hasPicture = true;
     if (this.state !== 'waiting') return;
+    if (this.entry) [this.lostSince, this.tries] = [null, 0];
     this.enter('playing');
     screenView.picture(true);
     screenView.card(null);
@@ -255,6 +338,7 @@ const page = {
   /// The decoder or the connection has given up.
   broken() {
     if (this.state === 'lost' || this.isOver) return;
+    if (this.entry) return this.gatewayLost();
     // Its decoder doesn't take this stream: the next try is by WebRTC.
     if (this.stream instanceof UnitStream && !this.hasPicture) UnitStream.hasFailed = true;
     if (this.stream instanceof UnitStream && this.token !== null && this.hasPicture) return this.lose();
@@ -297,6 +381,8 @@ const page = {
   endStream() {
     this.lock?.release();
     this.lock = null;
+    this.gateway?.close();
+    this.gateway = null;
     this.stream?.close();
     this.stream = null;
     this.hasPicture = false;

@@ -60,7 +60,10 @@ for (const [id, text] of Object.entries({
   codeLabel: words.codeLabel, enter: words.watch, ask: words.ask, again: words.again, secure: words.toSecure,
   full: words.full, shot: words.shot, info: words.info, sound: words.soundOn,
 })) element(id).textContent = text;
-element('protection').textContent = location.protocol === 'https:' ? words.protectionSecure : words.protectionPlain;
+const isSecure = location.protocol === 'https:';
+element('protection').textContent = document.documentElement.dataset.gateways
+  ? (isSecure ? `${words.protectionSecure} ${words.protectionGateway}` : words.protectionGatewayPlain)
+  : isSecure ? words.protectionSecure : words.protectionPlain;
 element('volume').setAttribute('aria-label', words.volume);
 element('bar').setAttribute('aria-label', words.bar);
 element('video').setAttribute('aria-label', words.picture);

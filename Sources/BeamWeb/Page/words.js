@@ -49,6 +49,20 @@ const languages = {
       busy: `${quoted.en} has too many viewers or questions; try again later`,
       violation: 'The host hasn’t understood this page; load it again',
     },
+    unusableGateway: 'It has no H.264 in WebRTC. Another browser can.',
+    linkNeeded: 'Open the link that the host gives you',
+    linkNeededDetail: host => (host ? `Or open ${host}, and type the code that the host shows.` : 'It is for one share: the next one has another.'),
+    waitingGateway: 'The picture comes by a gateway…',
+    gatewayUnreachable: 'The gateway can’t be reached',
+    gatewayUnreachableDetail: `${quoted.en} has let you in, but this browser can’t reach the gateway that carries the picture: `
+      + 'it may be off, behind a firewall, or have a certificate that this browser doesn’t trust.',
+    gatewayRefused: 'The gateway doesn’t let you watch',
+    gatewayRefusedDetail: 'Try again, with the code that the host shows now.',
+    gatewayNoPicture: 'No picture arrives from the gateway',
+    gatewayNoPictureDetail: 'The host may have paused. If not, a firewall may keep out what the gateway sends by UDP.',
+    gatewayLost: since => `The gateway has had no picture of ${quoted.en} since ${since}`,
+    gatewayAgain: 'The share may have ended, or the gateway may begin anew. Trying again…',
+    gatewayGone: 'To come back, type the code that the host shows now.',
     again: 'Try again',
     insecure: 'This browser can show the picture by https only',
     insecureDetail: 'It has no H.264 in WebRTC. The browser may warn of the certificate there: it is the host’s own.',
@@ -60,6 +74,10 @@ const languages = {
       + 'https only.',
     protectionSecure: 'Over https everything is encrypted. If your browser has warned of the certificate, only comparing its '
       + 'fingerprint with the one at the host shows that nobody is in between.',
+    protectionGateway: 'The picture comes by a gateway, which can see it.',
+    protectionGatewayPlain: 'Over http, and by a gateway: picture and sound are encrypted on their way, and the gateway can see '
+      + 'them. Whoever listens on the network can read what this page is told, and watch, too, until the share ends; over https '
+      + 'nobody can.',
     soundOn: 'Turn sound on', soundOff: 'Sound off', volume: 'Volume',
     full: 'Full screen', window: 'Leave full screen', shot: 'Screenshot', info: 'Statistics', bar: 'Controls',
     picture: 'The shared screen', someone: 'The host',
@@ -109,6 +127,21 @@ const languages = {
       busy: `${quoted.de} hat zu viele Zuschauer oder Anfragen; später noch einmal versuchen`,
       violation: 'Der Host hat diese Seite nicht verstanden; bitte neu laden',
     },
+    unusableGateway: 'Er hat kein H.264 in WebRTC. Ein anderer kann es.',
+    linkNeeded: 'Den Link öffnen, den der Host gibt',
+    linkNeededDetail: host => (host ? `Oder ${host} öffnen und den Code eingeben, den der Host zeigt.` : 'Er gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'),
+    waitingGateway: 'Das Bild kommt über ein Gateway…',
+    gatewayUnreachable: 'Das Gateway ist nicht erreichbar',
+    gatewayUnreachableDetail: `${quoted.de} hat dich eingelassen, aber dieser Browser erreicht das Gateway nicht, über das das Bild `
+      + 'kommt: es ist vielleicht aus, hinter einer Firewall oder hat ein Zertifikat, dem dieser Browser nicht traut.',
+    gatewayRefused: 'Das Gateway lässt dich nicht zusehen',
+    gatewayRefusedDetail: 'Noch einmal versuchen, mit dem Code, den der Host jetzt zeigt.',
+    gatewayNoPicture: 'Vom Gateway kommt kein Bild an',
+    gatewayNoPictureDetail: 'Vielleicht hat der Host angehalten. Wenn nicht, hält vielleicht eine Firewall ab, was das Gateway '
+      + 'über UDP schickt.',
+    gatewayLost: since => `Das Gateway hat seit ${since} kein Bild von ${quoted.de}`,
+    gatewayAgain: 'Vielleicht wird nicht mehr geteilt, oder das Gateway beginnt neu. Neuer Versuch…',
+    gatewayGone: 'Zum Wiederkommen den Code eingeben, den der Host jetzt zeigt.',
     again: 'Noch einmal',
     insecure: 'Dieser Browser kann das Bild nur über https zeigen',
     insecureDetail: 'Er hat kein H.264 in WebRTC. Vielleicht warnt er dort vor dem Zertifikat: es ist das eigene des Hosts.',
@@ -120,6 +153,10 @@ const languages = {
       + 'über https.',
     protectionSecure: 'Über https ist alles verschlüsselt. Hat der Browser vor dem Zertifikat gewarnt, zeigt nur der Vergleich '
       + 'seines Fingerabdrucks mit dem am Host, dass niemand dazwischen ist.',
+    protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann.',
+    protectionGatewayPlain: 'Über http und ein Gateway: Bild und Ton sind unterwegs verschlüsselt, und das Gateway kann sie sehen. '
+      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, bis nicht mehr geteilt wird; über https '
+      + 'kann das niemand.',
     soundOn: 'Ton einschalten', soundOff: 'Ton aus', volume: 'Lautstärke',
     full: 'Vollbild', window: 'Vollbild verlassen', shot: 'Bildschirmfoto', info: 'Statistik', bar: 'Bedienung',
     picture: 'Der geteilte Bildschirm', someone: 'Der Host',

@@ -23,6 +23,8 @@ enum HostMessage {
     /// It may watch. `token`: by which the page can come again when its socket is lost; on https only.
     case admitted(token: String?)
     case offer(sdp: String)
+    /// The page gets the stream by a gateway; the host's WebSocket ends.
+    case gateway(GatewayEntry)
     /// Units follow, of which the first is a keyframe. `description`: an AVCDecoderConfigurationRecord (ISO/IEC 14496-15,
     /// 5.3.3.1).
     case stream(codec: String, description: [UInt8], PixelSize, sound: Bool)
@@ -54,6 +56,12 @@ enum HostMessage {
         case .offer(let sdp):
             type = "offer"
             fields["sdp"] = .string(sdp)
+        case .gateway(let entry):
+            type = "gateway"
+            fields = [
+                "url": .string(entry.url), "id": .integer(entry.id), "pin": .string(entry.pin),
+                "token": entry.token.map { .string($0) } ?? .null,
+            ]
         case .stream(let codec, let description, let size, let sound):
             type = "stream"
             fields = [

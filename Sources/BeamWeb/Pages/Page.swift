@@ -27,6 +27,8 @@ final class Page {
     private(set) var since: MediaTime
     /// How it can have the stream.
     var form: PageMessage.StreamForm?
+    /// It can show WebRTC, which gateways speak.
+    var takesPackets = false
     /// The door knows it.
     var isOpened = false
     /// By which it can come again.

@@ -24,6 +24,8 @@ public struct SessionOffer: Sendable, Hashable {
         self.port = port
     }
 
+    /// H.264's parameters (RFC 6184, 8.1).
+    static let videoFormat = "packetization-mode=1;profile-level-id=42e01f;level-asymmetry-allowed=1"
     /// The most addresses that are offered.
     public static let mostAddresses = 16
 
@@ -45,7 +47,7 @@ public struct SessionOffer: Sendable, Hashable {
         lines += media("video", "v", BrowserSources.videoType, source: sources.video) { type in
             [
                 "a=rtpmap:\(type) H264/90000",
-                "a=fmtp:\(type) packetization-mode=1;profile-level-id=42e01f;level-asymmetry-allowed=1",
+                "a=fmtp:\(type) \(Self.videoFormat)",
                 "a=rtcp-fb:\(type) nack", "a=rtcp-fb:\(type) nack pli",
                 "a=extmap:\(PlayoutDelay.number) \(PlayoutDelay.name)",
             ]

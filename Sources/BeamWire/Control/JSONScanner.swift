@@ -85,6 +85,32 @@ package struct JSONScanner {
         return found
     }
 
+    /// The texts of the array's elements in `text`, at most `limit`; nil if it is another JSON value, or has more.
+    package static func elements(
+        _ text: ArraySlice<UInt8>, atMost limit: Int
+    ) throws(Malformed) -> [ArraySlice<UInt8>]? {
+        guard String(validating: text, as: UTF8.self) != nil else { throw Malformed() }
+        var scanner = JSONScanner(bytes: text)
+        scanner.skipSpace()
+        guard scanner.takeIfPresent("[") else { return nil }
+        var found: [ArraySlice<UInt8>] = []
+        scanner.skipSpace()
+        if !scanner.takeIfPresent("]") {
+            repeat {
+                scanner.skipSpace()
+                guard found.count < limit else { return nil }
+                let start = scanner.bytes.startIndex
+                _ = try scanner.value(depth: 1)
+                found.append(text[start..<scanner.bytes.startIndex])
+                scanner.skipSpace()
+            } while scanner.takeIfPresent(",")
+            try scanner.take("]")
+        }
+        scanner.skipSpace()
+        guard scanner.bytes.isEmpty else { throw Malformed() }
+        return found
+    }
+
     // MARK: Values
 
     private mutating func value(depth: Int) throws(Malformed) -> Member {

@@ -77,6 +77,19 @@ beam_srtp *beam_srtp_create(beam_dtls *dtls) {
     return NULL;
 }
 
+beam_srtp *beam_srtp_create_sending(const uint8_t *key_and_salt) {
+    pthread_once(&once, initialise);
+    beam_srtp *srtp = is_ready ? calloc(1, sizeof *srtp) : NULL;
+    if (!srtp) return NULL;
+    uint8_t key[beam_srtp_key_bytes];
+    memcpy(key, key_and_salt, sizeof key);
+    srtp->sending = session(0, 1, key);
+    OPENSSL_cleanse(key, sizeof key);
+    if (srtp->sending) return srtp;
+    beam_srtp_free(srtp);
+    return NULL;
+}
+
 void beam_srtp_free(beam_srtp *srtp) {
     if (!srtp) return;
     if (srtp->sending) srtp_dealloc(srtp->sending);
@@ -89,7 +102,7 @@ int beam_srtp_uses_gcm(const beam_srtp *srtp) { return srtp->uses_gcm; }
 typedef srtp_err_status_t transform(srtp_t session, void *packet, int *length);
 
 static long apply(transform *change, srtp_t session, uint8_t *packet, size_t length) {
-    if (length > INT16_MAX) return -1;
+    if (!session || length > INT16_MAX) return -1;
     int count = (int)length;
     return change(session, packet, &count) == srtp_err_status_ok ? count : -1;
 }

@@ -56,6 +56,7 @@ struct ShareCommand: ParsableCommand {
     var record: String?
 
     @OptionGroup var web: WebOptions
+    @OptionGroup var gateway: GatewayOptions
 
     @OptionGroup var spoken: SpokenOptions
     @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
@@ -74,6 +75,9 @@ struct ShareCommand: ParsableCommand {
         }
         guard !trustedOnly || !web.web else {
             throw ValidationError("--trusted-only lets in nobody new, and a browser is always new: leave --web out.")
+        }
+        guard web.web || gateway.webGateway.isEmpty else {
+            throw ValidationError("--web-gateway is for --web, whose page lets browsers in: add that, or leave it out.")
         }
         guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
             throw ValidationError(
@@ -118,7 +122,7 @@ struct ShareCommand: ParsableCommand {
                 if web { host.renewWebCode() }
             }
         }
-        if web.web { commands.web = { reporter.showWeb() } }
+        if web.web { commands.web = { reporter.showWeb(host) } }
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
@@ -184,6 +188,7 @@ struct ShareCommand: ParsableCommand {
         options.server.session.door.webCode = webCode
         options.web = try web.server(
             bind: bind, name: name, store: store, asks: acceptance != .none, hasCode: webCode?.current != nil)
+        options.gateways = try gateway.gateways()
         options.recordPath = record
         options.captionsPath = spoken.captions
         options.transcriptPath = spoken.transcript

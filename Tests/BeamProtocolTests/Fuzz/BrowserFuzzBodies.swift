@@ -32,6 +32,36 @@ extension FuzzBodies {
         return isBounded && answer.fingerprint.count == 32 ? nil : "a field has a wrong length"
     }
 
+    static let gatewayAnswers = [
+        JanusTests.created, #"{"janus":"success","transaction":"b1","data":{"id":7}}"#,
+        #"{"janus":"success","transaction":"b2","data":{"id":9}}"#,
+        #"{"janus":"success","transaction":"b4","plugindata":{"data":{"streaming":"info","info":{"viewers":2}}}}"#,
+        #"{"janus":"error","transaction":"b1","error":{"code":403,"reason":"Unauthorized"}}"#, #"{"janus":"timeout"}"#,
+    ]
+
+    /// A gateway's message is refused or bounded; and whatever comes when, the control comes to rest, tells no more than it
+    /// is told, and ends when it is to end.
+    static func gatewayMessage(_ bytes: [UInt8]) -> String? {
+        if let message = try? JanusMessage(bytes[...]) {
+            switch message.content {
+            case .info(let viewers) where !(0...1_000_000).contains(viewers): return "\(viewers) viewers"
+            case .made(let id) where id <= 0: return "an ID of \(id)"
+            case .refused(let refusal) where refusal.reason.utf8.count > 4000: return "a long reason"
+            default: break
+            }
+        }
+        var gateway = FakeGateway()
+        let text = String(decoding: bytes, as: UTF8.self)
+        gateway.answers[["session", "attach", "create", "info"][bytes.count % 4]] = text
+        gateway.run(2.5)
+        gateway.say(text)
+        gateway.run(0.5)
+        gateway.end()
+        gateway.run(2.2)
+        if !gateway.hasEnded { return "it doesn't end" }
+        return gateway.events.count > 20 || gateway.requests.count > 40 ? "it says too much" : nil
+    }
+
     /// An access unit is refused, or its packets have all its bytes, each within the longest.
     static func browserPicture(_ bytes: [UInt8]) -> String? {
         let unit = AccessUnit(

@@ -7,7 +7,7 @@ import Testing
 /// What browsers send, mostly valid and damaged, for every parser and for the stream.
 struct BrowserFuzzTests {
     enum Target: String, CaseIterable {
-        case control, check, answer, picture
+        case control, check, answer, picture, gateway
 
         func body(_ bytes: [UInt8]) -> String? {
             switch self {
@@ -15,6 +15,7 @@ struct BrowserFuzzTests {
             case .check: FuzzBodies.connectivityCheck(bytes)
             case .answer: FuzzBodies.sessionAnswer(bytes)
             case .picture: FuzzBodies.browserPicture(bytes)
+            case .gateway: FuzzBodies.gatewayMessage(bytes)
             }
         }
 
@@ -23,6 +24,7 @@ struct BrowserFuzzTests {
             case .control: [RTCPTests.golden, Array(RTCPTests.golden.prefix(32)), Array(RTCPTests.golden.suffix(12))]
             case .check: [STUNTests.request]
             case .answer: [Array(SessionDescriptionTests.answer.utf8)]
+            case .gateway: FuzzBodies.gatewayAnswers.map { Array($0.utf8) }
             case .picture: [TestFrame.make(1, bytes: 3000), TestFrame.make(2, bytes: 40)].map(\.unit.bytes)
             }
         }

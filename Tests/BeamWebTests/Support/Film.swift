@@ -10,15 +10,20 @@ final class Film: Sendable {
     private let isOver: Flag
     private let thread: StageThread
 
-    init(_ web: TestWeb, _ size: PixelSize) {
-        let (server, told, isOver) = (web.server, web.told, Flag())
+    convenience init(_ web: TestWeb, _ size: PixelSize) {
+        let (server, told) = (web.server, web.told)
+        self.init(size, told) { server.submit($0) }
+    }
+
+    init(_ size: PixelSize, _ told: Log<Told>, _ submit: @escaping @Sendable (EncodedFrame) -> Void) {
+        let isOver = Flag()
         self.isOver = isOver
         thread = StageThread("film") {
             guard let pictures = try? CodedPictures(size) else { return }
             var asked = 0
             while !isOver.isSet {
                 let count = told.all.count { if case .keyframe = $0 { true } else { false } }
-                if let frame = try? pictures.next(keyframe: count > asked, time: .now) { server.submit(frame) }
+                if let frame = try? pictures.next(keyframe: count > asked, time: .now) { submit(frame) }
                 asked = count
                 usleep(33_000)
             }

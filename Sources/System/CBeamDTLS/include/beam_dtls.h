@@ -13,6 +13,8 @@ enum {
     beam_fingerprint_bytes = 32,
     /// The longest datagram of a handshake.
     beam_dtls_datagram_bytes = 1200,
+    /// AES128_CM_SHA1_80's key and salt.
+    beam_srtp_key_bytes = 30,
     /// What protecting a packet adds at most.
     beam_srtp_trailer_bytes = 144 + 4,
 };
@@ -60,6 +62,9 @@ typedef struct beam_srtp beam_srtp;
 
 /// NULL if the connection isn't established, or no profile was agreed on.
 beam_srtp *_Nullable beam_srtp_create(beam_dtls *_Nonnull dtls);
+/// One way only, out, with a key of `beam_srtp_key_bytes` (AES128_CM_SHA1_80) that was agreed on otherwise. NULL if there is
+/// no memory. Nothing can be unprotected.
+beam_srtp *_Nullable beam_srtp_create_sending(const uint8_t *_Nonnull key_and_salt);
 void beam_srtp_free(beam_srtp *_Nullable srtp);
 /// Whether the packets are AEAD_AES_128_GCM; otherwise AES128_CM_SHA1_80.
 int beam_srtp_uses_gcm(const beam_srtp *_Nonnull srtp);

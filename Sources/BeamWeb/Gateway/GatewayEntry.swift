@@ -1,0 +1,49 @@
+import BeamWire
+import Foundation
+
+/// How browsers get into a host's mountpoint at a gateway.
+public struct GatewayDoor: Sendable {
+    public let address: GatewayAddress
+    private let mountpoint: GatewayMountpoint
+    private let credentials: GatewayCredentials
+
+    public init(_ address: GatewayAddress, _ mountpoint: GatewayMountpoint, _ credentials: GatewayCredentials) {
+        self.address = address
+        self.mountpoint = mountpoint
+        self.credentials = credentials
+    }
+
+    /// What is put behind the address of a page that stands by itself (`beamroom web-page`): who opens that watches, until the
+    /// share ends, and comes in for 12 h.
+    public var fragment: String {
+        let entry = entry()
+        let parts = [("g", String(entry.id)), ("pin", entry.pin)] + (entry.token.map { [("token", $0)] } ?? [])
+        return "#" + parts.map { "\($0)=\(Self.escaped($1))" }.joined(separator: "&")
+    }
+
+    /// RFC 3986, 2.1.
+    private static func escaped(_ text: String) -> String {
+        text.utf8.map { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: String(UnicodeScalar(byte))
+            default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }.joined()
+    }
+
+    /// For a browser that comes now.
+    func entry() -> GatewayEntry {
+        GatewayEntry(
+            url: address.description, id: mountpoint.id, pin: mountpoint.pin,
+            token: credentials.token(at: Int(Date().timeIntervalSince1970)))
+    }
+}
+
+/// What one browser is told. Whoever has it watches, until the share ends.
+struct GatewayEntry: Sendable, Hashable {
+    var url: String
+    var id: Int
+    var pin: String
+    /// Nil: the gateway wants none.
+    var token: String?
+}

@@ -1,0 +1,77 @@
+import BeamWire
+import Foundation
+import Testing
+
+@testable import BeamWeb
+
+/// Credentials, the WebSocket's beginning, and the page.
+struct GatewayFormTests {
+    /// As Janus' own `janus_auth_check_signature` reads it: expiry, realm, plugin, and HMAC-SHA1.
+    @Test func aTokenIsSignedAndLastsTwelveHours() throws {
+        let token = try #require(try GatewayCredentials("token_auth_secret = janus\nadmin_key=k").token(at: 1_000_000))
+        // printf 1043200,janus,janus.plugin.streaming | openssl dgst -sha1 -hmac janus -binary | base64
+        #expect(token == "1043200,janus,janus.plugin.streaming:8dYVE3Mi9rBA5pm1YzVDf4vvxXw=")
+        #expect(try GatewayCredentials("# a comment\n\ntoken = abc").token(at: 5) == "abc")
+        #expect(GatewayCredentials().token(at: 5) == nil)
+    }
+
+    @Test(arguments: [
+        "abc", "token =", "api_secret = a", "token = a b", "token = ä", "token = a\ntoken_auth_secret = b",
+        "token = \(String(repeating: "a", count: 257))",
+    ])
+    func whatIsNoFileOfCredentialsIsRefused(text: String) {
+        #expect(throws: GatewayCredentials.Failure.self) { try GatewayCredentials(text) }
+    }
+
+    @Test func aWebSocketBeginsAsAClientsDoes() throws {
+        var random = SystemRandomNumberGenerator()
+        let request = WebSocketRequest(host: "a:1", path: "/p", subprotocol: "janus-protocol", random: &random)
+        let accept = WebRouter.accept(request.key)
+        func answer(_ head: String) -> WebSocketRequest.Reading { request.read(Array(head.utf8)) }
+        let right = "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: \(accept)\r\n\r\n"
+        #expect(answer(right) == .accepted(length: right.utf8.count))
+        #expect(answer(right + "rest") == .accepted(length: right.utf8.count))
+        #expect(answer(String(right.dropLast())) == .needsMore && answer("") == .needsMore)
+        for wrong in [
+            "HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 101\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "\r\n\r\n",
+            "HTTP/1.1 101 S\r\nSec-WebSocket-Accept: x\r\n\r\n", "HTTP/1.1 \u{1b}[3\r\n\r\n",
+            "HTTP/1.1 101 S\r\nSec-WebSocket-Accept: \(accept)\r\nSec-WebSocket-Accept: \(accept)\r\n\r\n",
+            "HTTP/1.1 200 \(String(repeating: "a", count: 20_000))",
+        ] {
+            guard case .refused(let reason) = answer(wrong) else {
+                Issue.record("\(wrong.prefix(40)) was taken")
+                continue
+            }
+            #expect(reason.unicodeScalars.allSatisfy { (32...126).contains($0.value) }, "\(reason)")
+        }
+    }
+
+    @Test func damagedBeginningsAreReadOrRefused() {
+        for seed in 1...2000 as ClosedRange<UInt64> {
+            var random = SeededGenerator(state: seed)
+            let request = WebSocketRequest(host: "a", path: "/", subprotocol: "p", random: &random)
+            var bytes = Array(
+                "HTTP/1.1 101 S\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: \(WebRouter.accept(request.key))\r\n\r\n"
+                    .utf8)
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let place = Int.random(in: 0..<bytes.count, using: &random)
+                bytes[place] = UInt8.random(in: 0...255, using: &random)
+            }
+            if case .accepted(let length) = request.read(bytes) { #expect(length <= bytes.count, "seed \(seed)") }
+        }
+    }
+
+    /// The page speaks with the gateways that it was made for, and with nobody else.
+    @Test func thePagesPolicyNamesTheGateways() throws {
+        let page = WebPage(
+            hostName: "desk", asksPerson: false, hasCode: true, hasPackets: true,
+            gateways: ["wss://gateway.example:8989"])
+        #expect(String(decoding: page.response.body, as: UTF8.self).contains("data-gateways=\"yes\""))
+        let policy = try #require(page.response.headers.first { $0.name == "Content-Security-Policy" }?.value)
+        #expect(policy.contains("connect-src 'self' wss://gateway.example:8989;"))
+        let alone = WebPage.alone(gateway: try GatewayAddress("wss://gateway.example/x"), host: "http://a\"><b>")
+        #expect(alone.contains("connect-src wss://gateway.example;"))
+        #expect(alone.contains("data-gateway=\"wss://gateway.example/x\"") && !alone.contains("<b>"))
+        #expect(!alone.contains("{policy}") && !alone.contains("{script}") && !alone.contains("/favicon"))
+    }
+}
