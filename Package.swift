@@ -82,11 +82,13 @@ let package = Package(
             swiftSettings: strict),
         // A room of equals as an application.
         library(
-            "BeamMeeting", "BeamTerminal", "BeamHost", "BeamViewer", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
+            "BeamMeeting", "BeamTerminal", "BeamHost", "BeamWeb", "BeamViewer", "BeamDisplay", "BeamDiscovery",
+            "BeamNetwork",
             "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
-            "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
+            "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamSound", "BeamDiscovery",
+            "BeamNetwork",
             "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock", "CQREncode", "CLateLibraries"),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",

@@ -56,11 +56,17 @@ extension Host {
         _ options: HostOptions, bitRate: Int, hasSound: Bool, _ server: HostServer, _ link: WebSink.Link,
         _ wanted: EncoderDemand, _ sound: SoundWish, _ onNotice: @escaping Notify
     ) throws -> WebSink? {
+        if let sink = options.browsers?.sink {
+            sink.attach(wanted.addConsumer(), sound: sound, bitRate: bitRate)
+            return sink
+        }
         guard var web = options.web else { return nil }
         web.stream = BrowserStream.Configuration(
             bitRate: bitRate, usesFullChroma: options.chroma != .subsampled, hasSound: hasSound)
         web.gatewayOrigins = options.gateways?.addresses.map(\.origin) ?? []
-        return try WebSink(web, door: server, link, consumer: wanted.addConsumer(), sound: sound, onNotice)
+        let sink = try WebSink(web, door: server, link, onNotice)
+        sink.attach(wanted.addConsumer(), sound: sound)
+        return sink
     }
 
     /// Nil: there are none.

@@ -59,6 +59,8 @@ public struct HostOptions: Sendable {
     public var web: WebServer.Options?
     /// The gateways by which browsers watch, too; nil: none.
     public var gateways: HostGateways?
+    /// In place of `web`: browsers that stay from one share to the next.
+    public var browsers: Browsers?
     /// The .mkv or .mp4 file for the recording of layer 0; nil: none.
     public var recordPath: String?
     /// A file, a pipe or `-` (standard input) to read captions from; nil: none.

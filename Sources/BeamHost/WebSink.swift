@@ -6,11 +6,30 @@ import BeamWeb
 import BeamWire
 import Synchronization
 
-/// Browsers at a host: a sink of the stream, beside the network's. Joins what serves their pages with the host's door.
+/// Lets browsers in: a host's server, or the door for browsers alone.
+protocol BrowserAdmission: AnyObject, Sendable {
+    func browser(_ input: Door.Input)
+}
+
+extension HostServer: BrowserAdmission {}
+extension BrowserDoor: BrowserAdmission {}
+
+/// Browsers at a host: a sink of the stream, beside the network's. Joins what serves their pages with the door that lets
+/// them in.
 final class WebSink: FrameSink {
     private let web: WebServer
-    private let consumer: EncoderDemand.Consumer
     private let link: Link
+    /// It serves one share after another, and isn't closed with a share.
+    private let isLasting: Bool
+    private let encoder = Mutex(Encoder())
+
+    /// What makes the stream at present, and what browsers want of it.
+    private struct Encoder {
+        var consumer: EncoderDemand.Consumer?
+        var sound: SoundWish?
+        var demands = Array(repeating: StreamDemand(), count: StreamDemand.layerCount)
+        var soundDemand = SoundDemand()
+    }
 
     /// Between the door's server and the one for browsers, each of which tells the other.
     final class Link: Sendable {
@@ -72,24 +91,77 @@ final class WebSink: FrameSink {
         }
     }
 
-    /// Opens the ports. `host`'s handlers tell `link` what its door says to browsers.
+    /// Opens the ports. The door's handlers tell `link` what it says to browsers.
+    ///
+    /// - Parameter isLasting: it serves one share after another: `close` ends a share, `shutdown` all.
     init(
-        _ options: WebServer.Options, door host: HostServer, _ link: Link, consumer: EncoderDemand.Consumer,
-        sound: SoundWish, _ onNotice: @escaping @Sendable (HostNotice) -> Void
+        _ options: WebServer.Options, door: any BrowserAdmission, _ link: Link, isLasting: Bool = false,
+        _ onNotice: @escaping @Sendable (HostNotice) -> Void
     ) throws(WebError) {
-        self.consumer = consumer
         self.link = link
+        self.isLasting = isLasting
+        let target = Target()
         web = try WebServer(
             options,
             handlers: WebServer.Handlers(
-                onOpened: { host.browser(.browserOpened($0, from: $1)) },
-                onHello: { host.browser(.browserHello($0, $1)) },
-                onClosed: { host.browser(.browserClosed($0, reason: link.closed($0))) },
-                requestKeyframe: { consumer.requestKeyframe(layer: $0) },
-                onDemand: { consumer.set($0, layer: $1) },
-                onSoundDemand: { sound.set($0) },
+                onOpened: { door.browser(.browserOpened($0, from: $1)) },
+                onHello: { door.browser(.browserHello($0, $1)) },
+                onClosed: { door.browser(.browserClosed($0, reason: link.closed($0))) },
+                requestKeyframe: { layer in target.sink?.requestKeyframe(layer) },
+                onDemand: { demand, layer in target.sink?.want(demand, layer: layer) },
+                onSoundDemand: { demand in target.sink?.want(demand) },
                 onEvent: { event in Self.report(event, link, onNotice) }))
+        target.set(self)
         link.connect(web)
+        if isLasting { web.tellAll(.idle) }
+    }
+
+    /// The sink, for handlers that are made before it.
+    private final class Target: Sendable {
+        private struct Reference: Sendable {
+            weak var sink: WebSink?
+        }
+
+        private let reference = Mutex(Reference())
+
+        var sink: WebSink? { reference.withLock { $0.sink } }
+
+        func set(_ sink: WebSink) { reference.withLock { $0.sink = sink } }
+    }
+
+    // MARK: The encoder
+
+    /// A share begins. Before its first frame.
+    ///
+    /// - Parameter bitRate: the options' bits a second; nil: the server knows them already.
+    func attach(_ consumer: EncoderDemand.Consumer, sound: SoundWish, bitRate: Int? = nil) {
+        encoder.withLock { encoder in
+            (encoder.consumer, encoder.sound) = (consumer, sound)
+            for (layer, demand) in encoder.demands.enumerated() { consumer.set(demand, layer: layer) }
+            sound.set(encoder.soundDemand)
+        }
+        guard let bitRate else { return }
+        // Whoever waits asks for a keyframe now.
+        web.restart(bitRate: bitRate)
+        web.tellAll(.shared)
+    }
+
+    private func requestKeyframe(_ layer: Int) {
+        encoder.withLock { $0.consumer }?.requestKeyframe(layer: layer)
+    }
+
+    private func want(_ demand: StreamDemand, layer: Int) {
+        encoder.withLock { encoder in
+            encoder.demands[layer] = demand
+            encoder.consumer?.set(demand, layer: layer)
+        }
+    }
+
+    private func want(_ demand: SoundDemand) {
+        encoder.withLock { encoder in
+            encoder.soundDemand = demand
+            encoder.sound?.set(demand)
+        }
     }
 
     /// Where browsers come.
@@ -127,13 +199,22 @@ final class WebSink: FrameSink {
     func open() {}
 
     func push(_ frame: EncodedFrame) {
-        if consumer.takes(frame) { web.submit(frame) }
+        if encoder.withLock({ $0.consumer })?.takes(frame) ?? false { web.submit(frame) }
     }
 
     func push(_ sound: EncodedSound) { web.submit(sound) }
 
-    /// The pages were told by the door that the host ends.
+    /// The share ends. At a host the pages were told by its door.
     func close() {
+        guard isLasting else { return shutdown() }
+        encoder.withLock { ($0.consumer, $0.sound) = (nil, nil) }
+        // What is told now holds until something else is said, and another share begins unpaused.
+        for notice: PageNotice in [.resumed, .sourceVisibility(.visible), .caption(""), .idle] { web.tellAll(notice) }
+        web.restart(bitRate: 0)
+    }
+
+    /// The pages were told by the door that this is the end.
+    func shutdown() {
         web.shutdown()
         link.connect(nil)
     }

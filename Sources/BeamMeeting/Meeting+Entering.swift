@@ -26,17 +26,20 @@ extension Meeting {
         context.say(addresses.sentence())
         if !addresses.isReachable() { state.withLock { $0.addressless = addresses } }
         sayHowToEnter()
+        beginWeb()
         showStatus(room)
         context.events.write(
             .room(
                 .ready(
-                    room: name, name: settings.server.name, key: own, port: server.controlPort, isProved: doubt == nil))
+                    room: name, name: settings.server.name, key: own, port: server.controlPort, isProved: doubt == nil,
+                    web: browsers?.description))
         )
         early.release { words.handle($0) }
         if doubt == nil { beginWords() }
         context.programs?.connect(
             ProgramInput.Handlers(
-                write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) }, room: self))
+                write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
+                kick: kicking, room: self))
         if let doubt { return holdShare(doubt) }
         guard sharesAtOnce else { return }
         // Without `setSharing`: as long as nobody else is here, this doesn't count as use.

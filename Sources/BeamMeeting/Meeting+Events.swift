@@ -36,6 +36,7 @@ extension Meeting {
         switch event {
         case .log(let event):
             state.withLock { $0.words }?.handle(event)
+            browsers?.handle(event, own: own)
             if case .lines(let lines) = event, lines.contains(where: \.isWritten) {
                 neighbours.noteUse()
                 letInAcquaintances()

@@ -12,6 +12,8 @@ extension Meeting {
         lookAround()
         storeChanges()
         door.tick { server?.setCode($0) }
+        webReporter?.tick { browsers?.setCode($0) }
+        let browsing = browsers?.guests.count
         if let words = state.withLock({ $0.addressless }), words.isReachable() {
             state.withLock { $0.addressless = nil }
             context.say(words.sentence())
@@ -24,12 +26,14 @@ extension Meeting {
         if let (host, report, rate) = own {
             lines.append(
                 "You   \(host.isPaused ? "paused" : CommonText.rate(rate))   "
-                    + CommonText.count(report.session.viewers, "viewer"))
+                    + CommonText.count(report.session.viewers, "viewer")
+                    + (browsing.map { ", \(CommonText.count($0, "browser"))" } ?? ""))
         }
         context.events.write(
             .room(
                 .stats(
-                    here: here.count, sharing: sharing, own: own?.rate, viewers: own?.report.session.viewers ?? 0)))
+                    here: here.count, sharing: sharing, own: own?.rate, viewers: own?.report.session.viewers ?? 0,
+                    browsers: browsing)))
         guard let room = state.withLock({ $0.room }) else { return context.console.live(["Entering the room…"]) }
         context.console.live(lines)
         showStatus(room)

@@ -1,6 +1,7 @@
 import BeamLog
 import BeamMedia
 import BeamNetwork
+import BeamSession
 import BeamTerminal
 import BeamWire
 
@@ -67,16 +68,24 @@ extension Meeting {
         }
     }
 
-    /// Asks the person whom to put out.
+    /// Asks the person whom to put out, or which browser to send away.
     public func askWhomToPutOut() {
         let others = people.people.filter { $0.device != own }
-        guard !others.isEmpty else { return context.say("Nobody else belongs to the room.") }
-        for (index, person) in others.enumerated() { context.say("  \(index + 1)  “\(PeerText.name(person.name))”") }
+        let browsers = browsers?.guests ?? []
+        let names = others.map { "“\(PeerText.name($0.name))”" } + browsers.map { "“\($0.shownName)”, a browser" }
+        guard !names.isEmpty else {
+            return context.say(
+                "Nobody else belongs to the room" + (settings.web == nil ? "." : ", and no browser watches."))
+        }
+        for (index, name) in names.enumerated() { context.say("  \(index + 1)  \(name)") }
         person.ask(
             .number(
-                "Put whom out of the room? Type the number; Enter alone puts nobody out.", of: others.count,
+                "Put whom out of the room? Type the number; Enter alone puts nobody out.", of: names.count,
                 takesNone: true
-            ) { [weak self] in self?.askWhoElseGoes(with: others[$0]) }, isNext: false)
+            ) { [weak self] index in
+                guard index < others.count else { return self?.askHowLong(browsers[index - others.count]) ?? () }
+                self?.askWhoElseGoes(with: others[index])
+            }, isNext: false)
     }
 
     /// A member closes this device's links for a while.

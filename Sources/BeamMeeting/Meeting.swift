@@ -6,6 +6,7 @@ import BeamSession
 import BeamTerminal
 import BeamTrust
 import BeamViewer
+import BeamWeb
 import BeamWire
 import Dispatch
 import Synchronization
@@ -27,6 +28,8 @@ public final class Meeting: RoomActions {
         /// What others share is watched.
         public var watches = true
         public var sharesAtOnce = false
+        /// Browsers that may watch what is shared from here; nil: none may.
+        public var web: Web?
         public var captionsPath: String?
         public var transcriptPath: String?
 
@@ -44,6 +47,17 @@ public final class Meeting: RoomActions {
         ) {
             (self.server, self.makeCode, self.store, self.invitation) = (server, makeCode, store, invitation)
             (self.viewing, self.sharing, self.acquaintances) = (viewing, sharing, acquaintances)
+        }
+    }
+
+    /// How browsers are let in at this member.
+    public struct Web: Sendable {
+        var server: WebServer.Options
+        var door: Door.Configuration
+        var invitation: DoorReporter.Invitation.Web
+
+        public init(server: WebServer.Options, door: Door.Configuration, invitation: DoorReporter.Invitation.Web) {
+            (self.server, self.door, self.invitation) = (server, door, invitation)
         }
     }
 
@@ -69,6 +83,9 @@ public final class Meeting: RoomActions {
         /// The files of words, which stay the same in all rooms.
         var words: HostWords?
         var hasBegunWords = false
+        /// They stay from one room to the next, like the files of words.
+        var browsers: Browsers?
+        var hasBegunWeb = false
         /// How the present room has begun.
         var entrance: MeetingEntry.Entrance?
         /// The terminal asks whether this is the right room; and the screen is shared once that is answered with yes.
@@ -103,6 +120,8 @@ public final class Meeting: RoomActions {
     let words: LogReporter
     let door: DoorReporter
     let shareReporter: RoomShareReporter
+    /// Nil: no browsers are let in.
+    let webReporter: RoomWebReporter?
     let store: MeetingStore
     let relays: MeetingRelays
     let presence: MeshPresence?
@@ -139,6 +158,10 @@ public final class Meeting: RoomActions {
         door = DoorReporter(
             context, person: person, invitation: settings.invitation, guests: .newcomers,
             memberName: { $0 == own ? nil : people.name(of: $0) })
+        webReporter = settings.web.map {
+            RoomWebReporter(
+                context, board, person: person, $0.invitation, acceptance: settings.invitation.acceptance)
+        }
         store = MeetingStore(context, settings.store)
         relays = MeetingRelays(context, people, board, takesCommands: person.takesCommands)
     }
@@ -149,8 +172,10 @@ public final class Meeting: RoomActions {
             captionsPath: settings.captionsPath, transcriptPath: settings.transcriptPath
         ) { [shareReporter] in shareReporter.handle($0) }
         do {
+            try openBrowsers()
             try openRoom(settings.server)
         } catch {
+            browsers?.shutdown()
             words.close()
             throw error
         }
@@ -174,9 +199,11 @@ public final class Meeting: RoomActions {
         let viewers = MeshViewers(settings.viewing(server)) { [weak self] device, name, notice in
             self?.handle(notice, of: device, name)
         }
-        let share = MeshShare({ [settings] in try settings.sharing(server, $0) }) { [shareReporter] in
-            shareReporter.handle($0)
-        }
+        let share = MeshShare({ [settings, browsers] isWanted in
+            var options = try settings.sharing(server, isWanted)
+            options.browsers = browsers
+            return options
+        }) { [shareReporter] in shareReporter.handle($0) }
         let parts = Parts(server: server, viewers: viewers, share: share)
         state.withLock { $0.parts = parts }
         // The room says which one, once this device is in it.
@@ -277,14 +304,22 @@ public final class Meeting: RoomActions {
     /// The person has answered in the terminal.
     func decide(_ connection: ConnectionID, accept: Bool) {
         board.settle(connection, isAgreed: accept)
-        server?.decide(connection, accept: accept)
+        passOn(connection, accept: accept)
+    }
+
+    private func passOn(_ connection: ConnectionID, accept: Bool) {
+        if connection.isBrowser {
+            browsers?.decide(connection, accept: accept)
+        } else {
+            server?.decide(connection, accept: accept)
+        }
     }
 
     /// The person has answered in the window.
     func decideInWindow(_ connection: ConnectionID, accept: Bool) {
         board.settle(connection, isAgreed: accept)
         person.answered(connection, accept: accept)
-        server?.decide(connection, accept: accept)
+        passOn(connection, accept: accept)
     }
 
     func decideRelay(_ source: DeviceKey, through relay: DeviceKey, accept: Bool) {
@@ -298,7 +333,10 @@ public final class Meeting: RoomActions {
         relays.answer(accept, from: text, parts)
     }
 
-    public func renewCode() { server?.renewCode() }
+    public func renewCode() {
+        server?.renewCode()
+        if settings.web?.invitation.codeFile == nil { browsers?.renewCode() }
+    }
 
     /// Other members are here.
     var hasCompany: Bool { people.here.count > 1 }
@@ -340,13 +378,15 @@ public final class Meeting: RoomActions {
         reporter(of: device, name).handle(notice)
     }
 
-    /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.
+    /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, browsers, the
+    /// room.
     public func close() {
         let (parts, words) = state.withLock { ($0.parts, $0.words) }
         parts?.share.stop()
         parts?.viewers.stop()
         words?.stopReading()
         presence?.stop()
+        browsers?.shutdown()
         parts?.server.shutdown()
         words?.close()
         storeChanges(isEnd: true)

@@ -13,13 +13,19 @@ final class DoorDriver: GuestDriver {
     let loop: any EventLoop
     private let timer: DeadlineTimer
     private let onEvent: (HostEvent) -> Void
+    private let onBrowser: (ConnectionID, BrowserVerdict) -> Void
     private var session: DoorSession
     private var media: (any Channel)?
     private var isPumping = false
     var isShuttingDown = false
     var control: (any HostControl)?
 
-    init(loop: any EventLoop, configuration: Door.Configuration, onEvent: @escaping (HostEvent) -> Void) {
+    /// - Parameter onBrowser: what the door says to a browser, by its connection.
+    init(
+        loop: any EventLoop, configuration: Door.Configuration, onEvent: @escaping (HostEvent) -> Void,
+        onBrowser: @escaping (ConnectionID, BrowserVerdict) -> Void = { _, _ in }
+    ) {
+        self.onBrowser = onBrowser
         self.loop = loop
         self.onEvent = onEvent
         session = DoorSession(configuration: configuration, random: SystemRandomNumberGenerator())
@@ -28,6 +34,8 @@ final class DoorDriver: GuestDriver {
     }
 
     var guests: [Guest] { session.guests }
+
+    var figures: [ViewerFigures] { session.figures }
 
     func isKnownAddress(_ address: IPAddress) -> Bool { session.isKnownAddress(address) }
 
@@ -66,6 +74,7 @@ final class DoorDriver: GuestDriver {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): control?.send(bytes, on: id)
             case .close(let id): control?.close(id)
+            case .browser(let id, let verdict): onBrowser(id, verdict)
             case .event(let event):
                 watchAsker(of: event)
                 onEvent(event)

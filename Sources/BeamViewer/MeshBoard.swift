@@ -8,7 +8,7 @@ import Synchronization
 /// What a window shows of a room of equals beside the pictures: who is here, and the words. Changed by any thread, read by
 /// the main thread.
 public final class MeshBoard: Sendable {
-    /// Somebody who asks to be let in without the code.
+    /// Somebody who asks to be let in without the code, or a browser that asks to watch.
     struct Newcomer: Sendable {
         enum Step: Sendable {
             /// Whether to compare digits.
@@ -47,6 +47,8 @@ public final class MeshBoard: Sendable {
         var sharesPlayedSound = false
         /// What a newcomer types; nil: there is none, or it isn't shown.
         var code: PairingCode?
+        /// Where browsers come to watch what this device shares; nil: nowhere.
+        var web: WindowCode?
         /// Why the room has ended for this device; nil: it hasn't.
         var farewell: String?
         /// Another room that the person can enter: a sentence; nil: there is none.
@@ -114,6 +116,12 @@ public final class MeshBoard: Sendable {
     /// The code for newcomers, if it is to be shown.
     public func setCode(_ code: PairingCode?) { change { $0.code = code } }
 
+    /// Where browsers come, shown with who is here.
+    public func setWeb(_ web: WindowCode) {
+        guard read({ $0.web != web }) else { return }
+        change { $0.web = web }
+    }
+
     /// The room has ended for this device; the window says why until the person closes it.
     public func setFarewell(_ reason: String) { change { $0.farewell = reason } }
 
@@ -168,7 +176,7 @@ public final class MeshBoard: Sendable {
     public func settle(_ connection: ConnectionID, isAgreed: Bool) {
         change { content in
             guard let index = content.newcomers.firstIndex(where: { $0.connection == connection }) else { return }
-            if isAgreed, case .asking = content.newcomers[index].step {
+            if isAgreed, !connection.isBrowser, case .asking = content.newcomers[index].step {
                 content.newcomers[index].step = .waiting
             } else {
                 content.newcomers.remove(at: index)
@@ -182,6 +190,7 @@ public final class MeshBoard: Sendable {
             let old = content
             content = Content(own: old.own)
             (content.version, content.words, content.code) = (old.version, old.words, old.code)
+            content.web = old.web
             content.questions = old.questions
         }
     }
@@ -216,6 +225,10 @@ extension MeshBoard.Content {
             let name = newcomer.visitor.name.map { "“\($0)”" } ?? "\(newcomer.visitor.address)"
             let isOther = newcomer.visitor.isNamesake ? " It isn't the known device of that name." : ""
             switch newcomer.step {
+            case .asking where newcomer.connection.isBrowser:
+                return WindowAsk(
+                    id: newcomer.number,
+                    text: "Let \(name) (\(newcomer.visitor.address)) watch what you share, in a browser? y or n")
             case .asking:
                 return WindowAsk(
                     id: newcomer.number,

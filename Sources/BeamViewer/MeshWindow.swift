@@ -135,6 +135,7 @@ extension MeshWindow: WindowDelegate {
         // What others share would be shared from here once more.
         grid.isQuiet = content.sharesPlayedSound
         window.setPeople(content.peopleLines)
+        window.setCode(content.farewell == nil ? content.web : nil)
         window.setAsk(content.ask)
         if grid.slots.isEmpty {
             window.setHeld(nil)

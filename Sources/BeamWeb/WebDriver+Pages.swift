@@ -221,6 +221,8 @@ extension WebDriver {
 
     func tellAll(_ notice: PageNotice) {
         switch notice {
+        case .idle: isIdle = true
+        case .shared: isIdle = false
         case .paused: isPaused = true
         case .resumed: isPaused = false
         case .sourceVisibility(let visibility): self.visibility = visibility
@@ -237,6 +239,7 @@ extension WebDriver {
     private func tellState(_ page: Page) {
         page.size = nil
         tellSize(page)
+        if isIdle { page.send(.notice(.idle)) }
         if isPaused { page.send(.notice(.paused)) }
         if visibility != .visible { page.send(.notice(.sourceVisibility(visibility))) }
         if !caption.isEmpty, page.isPrivate { page.send(.notice(.caption(caption))) }
@@ -331,7 +334,7 @@ extension PageNotice {
     /// Not for a socket that others can read.
     fileprivate var isPrivate: Bool {
         switch self {
-        case .paused, .resumed, .sourceVisibility: false
+        case .idle, .shared, .paused, .resumed, .sourceVisibility: false
         case .caption, .note: true
         }
     }

@@ -31,6 +31,7 @@ final class WebDriver: LoopDriver {
     /// Of layer 0's pictures.
     var size: PixelSize?
     /// What holds until it is said otherwise, for pages that come later.
+    var isIdle = false
     var isPaused = false
     var visibility = SourceVisibility.visible
     var caption = ""
@@ -124,6 +125,11 @@ final class WebDriver: LoopDriver {
 
     func submit(_ sound: EncodedSound) {
         stream.handleSound(sound, now: .now)
+        pump()
+    }
+
+    func restart(bitRate: Int) {
+        stream.restart(bitRate: bitRate, now: .now)
         pump()
     }
 

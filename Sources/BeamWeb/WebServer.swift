@@ -131,6 +131,10 @@ public final class WebServer: Sendable {
     /// Passes the next encoded sound to the browsers.
     public func submit(_ sound: EncodedSound) { handle.perform { $0.submit(sound) } }
 
+    /// Another encoder begins, whose options say so many bits a second, or nothing comes for now: browsers begin anew with
+    /// the next keyframe.
+    public func restart(bitRate: Int) { handle.perform { $0.restart(bitRate: bitRate) } }
+
     /// What the door says to a page. After a refusal, whenever it comes, the browser gets nothing more.
     public func tell(_ verdict: BrowserVerdict, to id: ConnectionID) { handle.perform { $0.tell(verdict, to: id) } }
 

@@ -20,7 +20,9 @@ struct Column {
         /// The factor by which the content has been shrunk to fit, 1 or less.
         var shrinking: Double
         /// Texts are cut after so many lines: only where the smallest text has no room.
-        var mostLines = 40
+        var mostLines = allLines
+
+        static let allLines = 40
     }
 
     private static let emblemSide = 72.0

@@ -26,6 +26,8 @@ import BeamMedia
     /// Who is in the room: a name, and after a tab what it does.
     var people: [String] = []
     var showsPeople = false
+    /// Shown with the people.
+    var code: WindowCode?
     /// The words are those of a room, not of what is shown: captions are shown without a picture, too.
     var isRoom = false
     /// As `CaptionPanel.prepared` makes them, oldest first.
@@ -73,6 +75,7 @@ import BeamMedia
 
     private enum Central: Hashable {
         case keys([WindowCommand.Row])
+        case code(WindowCode)
         case message(WindowMessage)
         case picker(Picker)
         case codeEntry(CodeEntry)
@@ -176,6 +179,9 @@ import BeamMedia
         case .keys(let keys):
             layer = KeysPanel.layer(keys, canvas: setting.canvas, scale: setting.scale)
             rows = []
+        case .code(let code):
+            layer = WindowCodePanel.layer(code, canvas: room, scale: setting.scale)
+            rows = []
         case .message(let message):
             layer = MessagePanel.layer(
                 message, canvas: room, scale: message.code == nil ? setting.centralScale : setting.codeScale,
@@ -196,6 +202,8 @@ import BeamMedia
     private var central: Central? {
         if let keys { return .keys(keys) }
         if let codeEntry { return .codeEntry(codeEntry) }
+        // Digits to compare come first.
+        if showsPeople, let code, ask?.code == nil { return .code(code) }
         guard let picker else { return (askMessage ?? message ?? held).map { .message($0) } }
         guard picker.entries.isEmpty else { return .picker(picker) }
         return .message(

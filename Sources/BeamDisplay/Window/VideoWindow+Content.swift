@@ -93,6 +93,13 @@ extension VideoWindow {
         areLayersStale = true
     }
 
+    /// A QR code in the middle of the window, over the picture. Visible while the person wants to see who is in the room (`w`).
+    public func setCode(_ code: WindowCode?) {
+        guard code != panels.code else { return }
+        panels.code = code
+        if panels.showsPeople { isStale = true }
+    }
+
     /// Shows captions and notes over the picture's lower edge, the newest last: as many of their last three lines as
     /// there is room for. Texts of any length are taken; line feeds separate lines. Control characters, characters that
     /// change the direction of writing, and invisible ones are not shown.

@@ -153,6 +153,8 @@ extension VideoWindow {
     private func togglePeople(_ events: inout [WindowEvent]) {
         panels.showsPeople.toggle()
         areLayersStale = true
+        // A code in the middle takes the message's place.
+        if panels.code != nil { isStale = true }
         events.append(.people(isShown: panels.showsPeople))
     }
 
@@ -161,7 +163,7 @@ extension VideoWindow {
         if panels.showsTranscript {
             showsTranscript = false
             events.append(.transcript(isShown: false))
-        } else if panels.showsPeople, picture != nil || grid.isShown {
+        } else if panels.showsPeople, panels.code != nil || picture != nil || grid.isShown {
             togglePeople(&events)
         } else if isFullscreen {
             toggleFullscreen(&events)

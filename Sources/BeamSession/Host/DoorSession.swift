@@ -11,6 +11,8 @@ public struct DoorSession: Sendable {
         case send(ConnectionID, [UInt8])
         /// Close once everything sent so far has left.
         case close(ConnectionID)
+        /// For a browser's page.
+        case browser(ConnectionID, BrowserVerdict)
         case event(HostEvent)
         /// Nothing to do until this deadline or the next event.
         case wait(until: MediaTime)
@@ -47,11 +49,12 @@ public struct DoorSession: Sendable {
             if let output = door.popOutput() {
                 switch output {
                 case .send(let id, let bytes): return .send(id, bytes)
-                case .close(let id): return .close(id)
+                case .close(let id): return id.isBrowser ? .browser(id, .closed) : .close(id)
+                case .browser(let id, let verdict): return .browser(id, verdict)
                 case .event(let event): return .event(event)
                 case .quiet(let id): door.quiet(id, heardElsewhere: nil, now: now)
                 // Here guests have nothing to watch, and what they say is about that.
-                case .admitted, .left, .disconnected, .message, .browser: break
+                case .admitted, .left, .disconnected, .message: break
                 }
             } else if isEnded {
                 return .wait(until: .distantFuture)
@@ -63,6 +66,9 @@ public struct DoorSession: Sendable {
 
     /// A known device was admitted from this address, so its connections go before unknown ones.
     public func isKnownAddress(_ address: IPAddress) -> Bool { door.isKnownAddress(address) }
+
+    /// One for each admitted guest, in the order of admission. Of their streams it says nothing.
+    public var figures: [ViewerFigures] { door.members.map { ViewerFigures($0) } }
 
     /// The admitted guests, in the order of admission.
     public var guests: [Guest] { door.guests }

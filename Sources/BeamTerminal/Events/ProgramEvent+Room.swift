@@ -39,7 +39,9 @@ extension ProgramEvent {
         case codeNotTaken(at: Endpoint, why: String)
         case refused(ViewerRefusal)
         case letIn(by: DeviceKey)
-        case ready(room: String, name: String, key: DeviceKey, port: UInt16, isProved: Bool)
+        /// `web`: where browsers come to watch what this device shares.
+        case ready(
+            room: String, name: String, key: DeviceKey, port: UInt16, isProved: Bool, web: HostDescription.Web? = nil)
         case nearRooms(room: String, near: [String])
         case otherRoom(name: String, members: Int, address: Endpoint?)
         /// Nil: its name isn't known.
@@ -65,8 +67,8 @@ extension ProgramEvent {
         case relayWithdrawn(Member)
         /// Nil: the pictures come directly.
         case relayed(Member, through: Member?)
-        /// `own`: of what this device shares, and to how many viewers.
-        case stats(here: Int, sharing: Int, own: StreamRate?, viewers: Int)
+        /// `own`: of what this device shares, and to how many viewers; `browsers`: how many are let in at this device.
+        case stats(here: Int, sharing: Int, own: StreamRate?, viewers: Int, browsers: Int? = nil)
         case summary(seconds: Double)
     }
 }
@@ -80,8 +82,13 @@ extension ProgramEvent.Room {
         case .refused(let refusal):
             .init("refused", ["reason": refusal.reason, "by": refusal.isByHost ? "member" : "newcomer"])
         case .letIn(let device): .init("let-in", ["from": device])
-        case .ready(let room, let name, let key, let port, let isProved):
-            .init("ready", ["room": room, "name": name, "key": key, "port": Int(port), "proved": isProved])
+        case .ready(let room, let name, let key, let port, let isProved, let web):
+            .init(
+                "ready",
+                [
+                    "room": room, "name": name, "key": key, "port": Int(port), "proved": isProved,
+                    "webPort": web.map { Int($0.port) }, "webMediaPort": web.map { Int($0.mediaPort) },
+                ])
         case .nearRooms(let room, let near): .init("near-rooms", ["room": room, "rooms": near])
         case .otherRoom(let name, let members, let address):
             .init("other-room", ["room": name, "here": members, "address": address?.description])
@@ -107,12 +114,12 @@ extension ProgramEvent.Room {
         case .relayAsked(let source, let relay): .init("relay-asked", source.fields(through: relay))
         case .relayWithdrawn(let source): .init("relay-withdrawn", source.fields)
         case .relayed(let source, let relay): .init("relayed", source.fields(through: relay))
-        case .stats(let here, let sharing, let own, let viewers):
+        case .stats(let here, let sharing, let own, let viewers, let browsers):
             .init(
                 "stats",
                 [
                     "here": here, "sharing": sharing,
-                    "own": own.map { $0.fields.merging(["viewers": viewers]) { $1 } },
+                    "own": own.map { $0.fields.merging(["viewers": viewers]) { $1 } }, "browsers": browsers,
                 ])
         case .summary(let seconds): .init("summary", ["seconds": seconds])
         }

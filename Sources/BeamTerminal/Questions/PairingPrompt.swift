@@ -174,7 +174,7 @@ public final class PairingPrompt: DoorPerson {
         let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
         guard let first, let words = words(first) else { return }
         let isAsked = terminal.ask(
-            .yesNo(words, summary: "\(first.visitor) asks to \(wish).") { [self] in
+            .yesNo(words, summary: "\(first.visitor) asks to \(self.wish(of: first.connection)).") { [self] in
                 answer(first.connection, accept: $0)
             })
         if !isAsked { refuseAll() }
@@ -197,6 +197,9 @@ public final class PairingPrompt: DoorPerson {
         if isNextToBeAsked { askFirst() }
     }
 
+    /// A browser at a member of a room watches, and doesn't enter.
+    private func wish(of connection: ConnectionID) -> String { connection.isBrowser ? "watch" : wish }
+
     /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no
     /// name can look like a question.
     private func words(_ question: Question) -> String? {
@@ -206,7 +209,7 @@ public final class PairingPrompt: DoorPerson {
         case .code(let code):
             "Somebody asks to \(wish) with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
         case .browser:
-            "Somebody asks to \(wish) in a browser, without the code:\n\(who)\nLet that browser watch? [y/n]"
+            "Somebody asks to watch in a browser, without the code:\n\(who)\nLet that browser watch? [y/n]"
         case .comparing:
             "Somebody asks to \(wish), without the code:\n\(who)\n"
                 + "Let \(question.visitor.name.map { "“\($0)”" } ?? "that device") in? You'll compare digits first. [y/n]"
@@ -241,9 +244,13 @@ public final class PairingPrompt: DoorPerson {
             defer { state.questions = [] }
             return (state.questions, state.decide, state.hasOthers)
         }
-        for question in unanswered where !MeshQuestion.isElsewhere(question.connection.value) && !hasOthers() {
+        for question in unanswered
+        where question.connection.isBrowser
+            || !MeshQuestion.isElsewhere(question.connection.value) && !hasOthers()
+        {
             console.say(
-                "\(question.visitor) asked to \(wish) and was refused: standard input has ended, so nobody can answer.")
+                "\(question.visitor) asked to \(wish(of: question.connection)) and was refused: standard input has ended, so nobody can answer."
+            )
             decide?(question.connection, false)
         }
     }

@@ -6,13 +6,30 @@ import BeamWire
 /// Sends viewers away: by a key, by name, or for another program.
 public final class SendingAway: Sendable {
     private let context: CommandContext
-    private let prompt: PairingPrompt
-    private let host: Host
+    /// Asks the person; see `PairingPrompt.ask`.
+    private let pose: @Sendable (TerminalQuestions.Question, _ isNext: Bool) -> Void
+    private let guests: @Sendable () -> [Guest]
+    private let evict: @Sendable (Guest.Identity, _ forGood: Bool) -> Void
+    /// Browsers at a member of a room, which may share more than once.
+    private let isInRoom: Bool
 
-    public init(_ context: CommandContext, prompt: PairingPrompt, host: Host) {
-        self.context = context
-        self.prompt = prompt
-        self.host = host
+    public convenience init(_ context: CommandContext, prompt: PairingPrompt, host: Host) {
+        self.init(
+            context, ask: { prompt.ask($0, isNext: $1) }, guests: { host.viewers },
+            evict: { host.sendAway($0, forGood: $1) })
+    }
+
+    /// - Parameters:
+    ///   - ask: asks the person, unless somebody waits for an answer.
+    ///   - guests: those who can be sent away.
+    ///   - isInRoom: they are browsers at a member of a room.
+    public init(
+        _ context: CommandContext, ask: @escaping @Sendable (TerminalQuestions.Question, _ isNext: Bool) -> Void,
+        guests: @escaping @Sendable () -> [Guest],
+        evict: @escaping @Sendable (Guest.Identity, _ forGood: Bool) -> Void, isInRoom: Bool = false
+    ) {
+        (self.context, pose, self.guests, self.evict) = (context, ask, guests, evict)
+        self.isInRoom = isInRoom
     }
 
     /// The key `x`: asks whom, and for how long.
@@ -20,10 +37,10 @@ public final class SendingAway: Sendable {
         let viewers = list
         guard !viewers.isEmpty else { return context.say("Nobody watches.") }
         for (index, viewer) in viewers.enumerated() { context.say("  \(index + 1)  “\(viewer.shownName)”") }
-        prompt.ask(
+        pose(
             .number(
                 "Send whom away? Type the number; Enter or Esc sends nobody away.", of: viewers.count, takesNone: true
-            ) { [self] in askHowLong(viewers[$0]) }, isNext: false)
+            ) { [self] in askHowLong(viewers[$0]) }, false)
     }
 
     /// `kick NAME`.
@@ -44,12 +61,13 @@ public final class SendingAway: Sendable {
         }
     }
 
-    private func askHowLong(_ viewer: Guest) {
-        prompt.ask(
+    /// Asks for how long this one is to be sent away.
+    public func askHowLong(_ viewer: Guest) {
+        pose(
             TerminalQuestions.Question(
                 words:
                     "Send “\(viewer.shownName)” away for now or for good? Type m (a minute: it may come again then), "
-                    + "g (good: it has to be let in anew, not before the next time you share), or Enter or Esc for neither.",
+                    + "g (good: it has to be let in anew, not before \(isInRoom ? "this program ends" : "the next time you share")), or Enter or Esc for neither.",
                 takesEnter: true
             ) { [self] line in
                 switch line.filter({ !$0.isWhitespace }).lowercased() {
@@ -59,16 +77,16 @@ public final class SendingAway: Sendable {
                 case "g", "good": .answer { [self] in sendAway(viewer, forGood: true) }
                 default: .unclear("Please type m (for a minute) or g (for good), or Enter alone.")
                 }
-            }, isNext: true)
+            }, true)
     }
 
     private func sendAway(_ viewer: Guest, forGood: Bool) {
-        host.sendAway(viewer.identity, forGood: forGood)
+        evict(viewer.identity, forGood)
         let name = viewer.shownName
         context.tell(
             .pairing(.sentAway(name: name, isForGood: forGood)),
             forGood
-                ? "“\(name)” is sent away for good: it isn't let in while you share, and has to be let in anew after that."
+                ? "“\(name)” is sent away for good: it isn't let in \(isInRoom ? "before this program ends" : "while you share"), and has to be let in anew after that."
                 : "“\(name)” is sent away for a minute.")
     }
 
@@ -79,7 +97,7 @@ public final class SendingAway: Sendable {
     /// Each viewer once, even if it watches several times.
     private var list: [Guest] {
         var seen: Set<Guest.Identity> = []
-        return host.viewers.filter { seen.insert($0.identity).inserted }
+        return guests().filter { seen.insert($0.identity).inserted }
     }
 
     /// The viewer of this name, in any case, or of this key or address.

@@ -9,11 +9,11 @@ extension TerminalQuestions {
         public var share: (@Sendable () -> Void)?
         /// In a room, `w`: who is here?
         public var people: (@Sendable () -> Void)?
-        /// At a host that lets in browsers, `w`: where they come.
+        /// At a host, or a member of a room, that lets in browsers, `w`: where they come.
         public var web: (@Sendable () -> Void)?
         /// `x`: to put somebody out of the room, or to send a viewer away.
         public var putOut: (@Sendable () -> Void)?
-        /// `kick NAME`: to send a viewer away.
+        /// `kick NAME`: to send a viewer away, or in a room a browser.
         public var kick: (@Sendable (String) -> Void)?
         /// `c`: a new code takes the place of the one that is shown.
         public var newCode: (@Sendable () -> Void)?
@@ -63,11 +63,19 @@ extension TerminalQuestions.Commands {
             (share != nil, "s", "share", "shares your screen, or ends that"),
             (note != nil, "n", "note", "writes a note to everybody"),
             (pause != nil, "p", "pause", "pauses what you share, and goes on"),
-            (people != nil, "w", "who", "says who is here"),
-            (web != nil, "w", "browsers", "shows the address for browsers, for a phone's camera, too"),
             (
-                putOut != nil, "x", kick == nil ? "put out" : "send away",
-                kick == nil ? "puts somebody out" : "sends a viewer away; so does kick NAME"
+                people != nil, "w", "who",
+                "says who is here" + (web == nil ? "" : "; and the address for browsers, for a phone's camera, too")
+            ),
+            (
+                web != nil && people == nil, "w", "browsers",
+                "shows the address for browsers, for a phone's camera, too"
+            ),
+            (
+                putOut != nil, "x", people != nil ? "put out" : "send away",
+                people == nil
+                    ? "sends a viewer away; so does kick NAME"
+                    : "puts somebody out" + (kick == nil ? "" : ", or sends a browser away; so does kick NAME")
             ),
             (newCode != nil, "c", "new code", "makes a new code in place of the one that is shown"),
         ]

@@ -14,8 +14,8 @@ public final class ShareReporter: Sendable {
     private let door: DoorReporter
     private let invitation: DoorReporter.Invitation
     private let words: LogReporter
-    /// The file with the browsers' code; nil: there is none.
-    private let webFile: CodeFileWatch?
+    /// Nil: no browsers are let in.
+    private let web: WebReporter?
     private let text: ShareText
     private let state = Mutex(State())
     /// The event `ready` is the first one. Of the sound only the newest state counts then.
@@ -35,9 +35,6 @@ public final class ShareReporter: Sendable {
         /// Why the host ends, for its viewers; nil: the usual reason.
         var farewell: String?
         var visibility = SourceVisibility.visible
-        /// Where browsers come, and the code that their persons type; nil: nowhere, or there is none.
-        var web: WebText?
-        var webCode: PairingCode?
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressText?
     }
@@ -52,7 +49,7 @@ public final class ShareReporter: Sendable {
         text = ShareText(takesCommands: prompt.takesCommands)
         door = DoorReporter(context, person: prompt, invitation: invitation, guests: .viewers)
         words = LogReporter(context)
-        webFile = invitation.web?.codeFile.map { CodeFileWatch(path: $0) }
+        web = invitation.web.map { WebReporter(context, $0, acceptance: invitation.acceptance) }
     }
 
     public func ready(_ host: Host) {
@@ -66,7 +63,7 @@ public final class ShareReporter: Sendable {
         context.say(address.sentence())
         if !address.isReachable() { state.withLock { $0.addressless = address } }
         invite()
-        if let web = facts.web { inviteBrowsers(web, facts, code: host.webCode) }
+        if let place = facts.web { web?.begin(place, bindAddress: facts.bindAddress, code: host.webCode) }
         showStatus(host, viewers: 0)
         context.events.write(.share(.ready(facts)))
         earlyWords.release { words.handle($0) }
@@ -98,60 +95,14 @@ public final class ShareReporter: Sendable {
         )
     }
 
-    // MARK: Browsers
-
-    private func inviteBrowsers(_ web: HostDescription.Web, _ facts: HostDescription, code: PairingCode?) {
-        let text = WebText(web: web, bindAddress: facts.bindAddress, isHTTPSOnly: invitation.web?.isHTTPSOnly ?? false)
-        state.withLock { ($0.web, $0.webCode) = (text, code) }
-        context.say(text.sentence(text.addresses()))
-        if let reason = web.packetsUnavailable {
-            context.say("Browsers have to come by https, because \(reason).")
-        }
-        sayWebCode("Code")
-        if code == nil, invitation.acceptance == .none {
-            context.say(
-                "No browser can be let in: there is no terminal to show a code on, and nobody is asked. Give a code with "
-                    + "--web-code-file FILE, or let in all with --accept all.")
-        }
-        if invitation.web?.showsQRCode ?? false { showQRCode() }
-    }
-
-    private func sayWebCode(_ what: String) {
-        guard let web = invitation.web, web.showsCode, let code = state.withLock({ $0.webCode }) else { return }
-        context.say(WebText.code(code, what, servesOne: web.servesOne), as: .code)
-    }
-
-    /// The key `w`: the address, the code, and both for a phone's camera.
+    /// The key `w`: the address for browsers, their code, and both for a phone's camera; and what pages by themselves need.
     public func showWeb(_ host: Host) {
-        guard let text = state.withLock({ $0.web }) else { return }
-        context.say(text.sentence(text.addresses()))
-        context.say(
-            "By https its certificate, which browsers warn of, has the SHA-256 fingerprint \(text.fingerprint).")
-        sayWebCode("Code")
+        web?.show()
         for door in host.gatewayDoors {
             context.say(
                 "Behind the address of a page of `beamroom web-page --gateway \(door.address)`, whoever has this watches until "
                     + "the share ends: \(door.fragment)", as: .code)
         }
-        showQRCode()
-    }
-
-    private func showQRCode() {
-        let (text, code) = state.withLock { ($0.web, $0.webCode) }
-        guard let text, let address = text.addresses().first, context.console.isTerminal else { return }
-        let isShown = invitation.web?.showsCode ?? false
-        guard let lines = QRCode.lines(WebText.link(address, isShown ? code : nil)) else {
-            return context.say("Install libqrencode4 to see the address as a QR code.")
-        }
-        context.console.picture(lines)
-    }
-
-    private func webCodeChanged(_ change: CodeChange) {
-        state.withLock { $0.webCode = change.code }
-        context.events.write(.pairing(.webCodeChanged(change)))
-        sayWebCode(
-            DoorText.why(change.reason, member: nil, isFile: invitation.web?.codeFile != nil).map { $0 + " New code" }
-                ?? "New code")
     }
 
     public func handle(_ notice: HostNotice) {
@@ -208,7 +159,7 @@ public final class ShareReporter: Sendable {
     private func handle(_ event: HostEvent) {
         if door.handle(event) { return }
         switch event {
-        case .webCodeChanged(let change): webCodeChanged(change)
+        case .webCodeChanged(let change): web?.codeChanged(change)
         case .viewerPaired(let session, let visitor, let isResumed): letIn(visitor, session, isResumed: isResumed)
         case .room(let event): if !earlyWords.hold(event) { words.handle(event) }
         case .mediaStarted(let session, let address):
@@ -268,7 +219,7 @@ public final class ShareReporter: Sendable {
     public func tick(_ host: Host) {
         let report = host.report()
         door.tick { host.setCode($0) }
-        webFile?.tick { host.setWebCode($0) }
+        web?.tick { host.setWebCode($0) }
         if let words = state.withLock({ $0.addressless }), words.isReachable() {
             state.withLock { $0.addressless = nil }
             context.say(words.sentence())

@@ -1,3 +1,4 @@
+import BeamDisplay
 import BeamHost
 import BeamNetwork
 import BeamSession
@@ -40,6 +41,20 @@ struct WebText: Sendable {
     /// What a phone's camera reads: the address, with the code where no server sees it.
     static func link(_ address: String, _ code: PairingCode?) -> String {
         address + "/" + (code.map { "#\($0)" } ?? "")
+    }
+
+    /// What a window shows.
+    func shown(_ code: PairingCode?) -> WindowCode {
+        let addresses = addresses()
+        guard let first = addresses.first else {
+            return WindowCode(modules: nil, headline: "No browser can reach this machine", detail: sentence([]))
+        }
+        // In one piece: digits that are read out aren't broken between two lines.
+        let digits = code.map { ", and type\u{A0}\($0.spaced.replacing(" ", with: "\u{A0}"))" } ?? ""
+        return WindowCode(
+            modules: QRCode.modules(Self.link(first, code)), headline: first,
+            detail: "Open this address in a browser\(digits)"
+                + (code == nil ? "." : ", or point a phone's camera at the code."))
     }
 
     /// Of the certificate that https shows, in groups of two digits.

@@ -19,6 +19,7 @@ const page = {
   lostSince: null,
   heard: 0,
   hasPicture: false,
+  isIdle: false,
   isPaused: false,
   hidden: 'visible',
   lock: null,
@@ -195,6 +196,10 @@ const page = {
         this.token = null;
         return this.lose();
       case 'size': return this.stream?.sized?.(message.w, message.h);
+      case 'idle': return this.idle();
+      case 'shared':
+        this.isIdle = false;
+        return this.expectPicture();
       case 'paused': this.isPaused = true; return this.showHeld();
       case 'resumed': this.isPaused = false; return this.showHeld();
       case 'visibility': this.hidden = message.what; return this.showHeld();
@@ -245,8 +250,32 @@ const page = {
   offered(sdp) {
     this.begun(new PacketStream(this.streamEvents), 'packets');
     this.stream.offer(sdp);
+    this.expectPicture();
+  },
+
+  /// By UDP it should come before long, unless nothing is shared.
+  expectPicture() {
     const stream = this.stream;
-    setTimeout(() => { if (this.stream === stream && !this.hasPicture && !this.isPaused) this.noDatagrams(); }, 12000);
+    if (!(stream instanceof PacketStream)) return;
+    clearTimeout(this.patience);
+    this.patience = setTimeout(() => {
+      if (this.stream === stream && !this.hasPicture && !this.isPaused && !this.isIdle) this.noDatagrams();
+    }, 12000);
+  },
+
+  /// Nothing is shared at present: the last picture goes.
+  idle() {
+    this.isIdle = true;
+    this.isPaused = false;
+    this.hidden = 'visible';
+    this.hasPicture = false;
+    spoken.clear();
+    statistics.hide();
+    screenView.banner('');
+    screenView.picture(false);
+    if (this.state !== 'playing') return;
+    this.enter('waiting');
+    screenView.card(words.letIn, words.waiting);
   },
 
   // MARK: A gateway
@@ -311,6 +340,8 @@ const page = {
   },
 
   seen() {
+    // One of what was shared before may come late.
+    if (this.isIdle) return;
     if (this.hasPicture && this.state === 'playing') return;
     this.hasPicture = true;
     if (this.state !== 'waiting') return;
@@ -326,6 +357,7 @@ const page = {
   cameBack() {
     this.lostSince = null;
     // What still holds follows.
+    this.isIdle = false;
     this.isPaused = false;
     this.hidden = 'visible';
     spoken.caption('');
@@ -386,6 +418,7 @@ const page = {
     this.stream?.close();
     this.stream = null;
     this.hasPicture = false;
+    this.isIdle = false;
     this.isPaused = false;
     this.hidden = 'visible';
     soundControl.clear();

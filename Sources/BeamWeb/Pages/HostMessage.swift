@@ -4,6 +4,9 @@ import Foundation
 
 /// What a host tells all pages.
 public enum PageNotice: Sendable, Hashable {
+    /// Nothing is shared at present; or something is, whose first picture follows.
+    case idle
+    case shared
     case paused
     case resumed
     /// Whether what is shared can be seen.
@@ -93,6 +96,8 @@ enum HostMessage {
 
     private static func fields(of notice: PageNotice) -> (String, [String: JSONValue]) {
         switch notice {
+        case .idle: ("idle", [:])
+        case .shared: ("shared", [:])
         case .paused: ("paused", [:])
         case .resumed: ("resumed", [:])
         case .sourceVisibility(let visibility): ("visibility", ["what": .string("\(visibility)")])

@@ -72,6 +72,7 @@ struct RoomCommand: ParsableCommand {
     var windowDisplay: String?
     @OptionGroup var playback: PlaybackOptions
 
+    @OptionGroup var web: WebOptions
     @OptionGroup var spoken: SpokenOptions
 
     @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
@@ -156,7 +157,7 @@ struct RoomCommand: ParsableCommand {
             context, store, presence: presence, deviceName: ownName, code: given,
             window: windowOptions, terminal: terminal, acquaintances: acquaintances)
         let meeting = Meeting(
-            context, settings(store, identity, given, context, acquaintances), person: prompt, entry: entry,
+            context, try settings(store, identity, given, context, acquaintances), person: prompt, entry: entry,
             presence: presence)
         // What may wait for the network or the person comes after all that can fail at once.
         try meeting.open()
@@ -167,6 +168,10 @@ struct RoomCommand: ParsableCommand {
         commands.share = { meeting.toggleShare() }
         commands.people = { meeting.listPeople() }
         commands.putOut = { meeting.askWhomToPutOut() }
+        if web.web {
+            commands.web = { meeting.showWeb() }
+            commands.kick = { meeting.kick($0) }
+        }
         commands.newCode = { meeting.renewCode() }
         commands.join = { meeting.joinOffered() }
         commands.relay = { meeting.takeRelay() }
@@ -193,7 +198,7 @@ struct RoomCommand: ParsableCommand {
     private func settings(
         _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ context: CommandContext,
         _ acquaintances: @escaping @Sendable (String) -> [DeviceKey: String]
-    ) -> Meeting.Settings {
+    ) throws -> Meeting.Settings {
         let console = context.console
         // A code is shown on a terminal and in the window only: it must not get into a log. Nobody needs one if all are let
         // in.
@@ -244,6 +249,28 @@ struct RoomCommand: ParsableCommand {
         settings.sharesAtOnce = share
         settings.captionsPath = spoken.captions
         settings.transcriptPath = spoken.transcript
+        settings.web = try webSettings(store, identity, context)
         return settings
+    }
+
+    /// Browsers have a door of their own, at which nobody is known. Nil: none are let in.
+    private func webSettings(
+        _ store: TrustStore, _ identity: LocalIdentity, _ context: CommandContext
+    ) throws -> Meeting.Web? {
+        // The code is shown on a terminal and in the window only.
+        let isShown = context.console.isTerminal || windowOptions != nil
+        guard let invitation = web.invitation(isTerminal: context.console.isTerminal),
+            let code = try web.code(isTerminal: isShown, while: { context.latch.current == nil }),
+            var server = try web.server(
+                bind: bind, name: ownName, store: store, asks: acceptance != .none, hasCode: code.current != nil)
+        else { return nil }
+        server.stream.usesFullChroma = capture.chroma != .subsampled
+        server.stream.hasSound = sound.sound != .off
+        var door = Door.Configuration(
+            acceptance: acceptance, deviceName: ownName,
+            trust: HostTrust(
+                own: identity.deviceKey, code: .none, takesNewViewers: true, remembersNewViewers: false))
+        door.webCode = code
+        return Meeting.Web(server: server, door: door, invitation: invitation)
     }
 }

@@ -33,6 +33,8 @@ struct BrowserSimulation {
     /// A page's units, and whether it acknowledges each at once.
     var units: [ConnectionID: [(time: MediaTime, unit: BrowserUnit)]] = [:]
     var acknowledges = true
+    /// Nothing is encoded, whatever is asked for.
+    var makesNothing = false
     private(set) var now = MediaTime.at(100)
     private(set) var keyframeRequests: [(time: MediaTime, layer: Int)] = []
     private(set) var demands: [(time: MediaTime, demand: StreamDemand, layer: Int)] = []
@@ -87,6 +89,12 @@ struct BrowserSimulation {
         for _ in 0..<Int(seconds * 1000) { step() }
     }
 
+    mutating func restart(bitRate: Int) {
+        lastIndex = [nil, nil]
+        stream.restart(bitRate: bitRate, now: now)
+        drain()
+    }
+
     mutating func say(_ bytes: [UInt8], _ id: UInt64) {
         bytes.withUnsafeBytes { stream.handleControl($0, from: ConnectionID(id), now: now) }
         drain()
@@ -121,6 +129,7 @@ struct BrowserSimulation {
     // MARK: The encoder
 
     private mutating func encode() {
+        guard !makesNothing else { return }
         for layer in 0..<2 where demand[layer].isWatched {
             let isDue = source.isOn && ticks.isMultiple(of: source.interval)
             let isPauseOver = demand[layer].longestPause.map { now - lastFrame[layer] >= $0 } ?? false

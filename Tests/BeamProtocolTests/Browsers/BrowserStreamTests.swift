@@ -49,6 +49,43 @@ struct BrowserStreamTests {
         #expect(simulation.events.allSatisfy { if case .started = $0.event { true } else { false } })
     }
 
+    /// A member of a room ends its share, and begins another one much later: its browsers wait, and nothing of the first
+    /// one comes any more.
+    @Test func browsersStayFromOneShareToTheNext() throws {
+        var simulation = BrowserSimulation()
+        simulation.add(1)
+        simulation.addPage(2)
+        simulation.run(2)
+        let (before, units) = (simulation.browsers[0].decoder.decoded, simulation.units[ConnectionID(2)]?.count ?? 0)
+        #expect(before > 50 && units > 50)
+        simulation.makesNothing = true
+        simulation.restart(bitRate: 0)
+        simulation.run(0.1)
+        let sent = simulation.bursts.count
+        simulation.run(60)
+        #expect(simulation.bursts.count == sent && simulation.units[ConnectionID(2)]?.count == units)
+        // Asked for each second, and nobody is given up.
+        #expect((60...62).contains(simulation.keyframeRequests.count))
+        simulation.makesNothing = false
+        simulation.restart(bitRate: 40_000_000)
+        simulation.run(2)
+        #expect(faults(simulation) == [])
+        #expect(simulation.browsers[0].decoder.decoded > before + 50)
+        let news = try #require(simulation.units[ConnectionID(2)]?.dropFirst(units))
+        guard case .keyframe = news.first?.unit.kind else {
+            Issue.record("\(String(describing: news.first?.unit.kind))")
+            return
+        }
+        #expect(news.count > 50)
+        #expect(
+            simulation.events.allSatisfy {
+                switch $0.event {
+                case .started, .caughtUp, .behind: true
+                case .layer, .evict: false
+                }
+            })
+    }
+
     @Test func aKeyframeIsPacedAndSmallPicturesAreNot() {
         var simulation = BrowserSimulation()
         simulation.source.keyframeBytes = 1_180_000

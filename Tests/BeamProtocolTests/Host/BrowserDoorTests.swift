@@ -234,3 +234,51 @@ struct BrowserDoorTests {
         #expect(name.count < 200 && !name.contains("\u{1b}") && !name.contains("\n"))
     }
 }
+
+/// A door for browsers alone, without a stream, as at a member of a room.
+struct LoneBrowserDoorTests {
+    private static let code = PairingCode("271828")!
+    private let page = ConnectionID(ConnectionID.firstOfBrowsers + 1)
+
+    private func take(_ door: inout DoorSession, now: MediaTime) -> (verdicts: [BrowserVerdict], events: [HostEvent]) {
+        var (verdicts, events): ([BrowserVerdict], [HostEvent]) = ([], [])
+        while true {
+            switch door.pollOutput(now: now) {
+            case .browser(page, let verdict): verdicts.append(verdict)
+            case .event(let event): events.append(event)
+            case .send, .close, .browser: Issue.record("nothing else is connected")
+            case .wait: return (verdicts, events)
+            }
+        }
+    }
+
+    @Test func itLetsInByTheCodeAndTellsTheEnd() throws {
+        var configuration = Door.Configuration(
+            acceptance: .none, deviceName: "desk",
+            trust: HostTrust(own: .host, code: .none, takesNewViewers: true, remembersNewViewers: false))
+        configuration.webCode = HostCode(given: Self.code)
+        var door = DoorSession(configuration: configuration, random: SeededGenerator(seed: 3))
+        let now = MediaTime.at(5)
+        door.handle(.browserOpened(page, from: .v4(0x0A00_0001)), now: now)
+        door.handle(.browserHello(page, BrowserHello(code: PairingCode("111111"), kind: "Chrome")), now: now)
+        guard case .wrongCode? = take(&door, now: now).verdicts.last else {
+            Issue.record("a wrong code was taken")
+            return
+        }
+        door.handle(.browserHello(page, BrowserHello(code: Self.code, kind: "Chrome")), now: now)
+        guard case .admitted(let session)? = take(&door, now: now).verdicts.last else {
+            Issue.record("the code wasn't taken")
+            return
+        }
+        #expect(door.guests == [Guest(identity: .browser(session: session), name: "Chrome")])
+        let figures = door.figures
+        #expect(figures.count == 1 && figures[0].isBrowser && figures[0].session == session)
+        door.shutdown()
+        let last = take(&door, now: now).verdicts
+        #expect(last.count == 2, "\(last)")
+        guard case .refused(.ended, _)? = last.first, case .closed? = last.last else {
+            Issue.record("\(last)")
+            return
+        }
+    }
+}

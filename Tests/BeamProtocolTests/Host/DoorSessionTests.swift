@@ -52,6 +52,7 @@ struct DoorSessionTests {
                 switch session.pollOutput(now: now) {
                 case .send(_, let bytes): messages += (try? SecureMessage(bytes)).map { [$0] } ?? []
                 case .close(let id): closed.append(id)
+                case .browser: Issue.record("no browser has come")
                 case .event(let event): events.append(event)
                 case .wait(let until): return deadline = until
                 }

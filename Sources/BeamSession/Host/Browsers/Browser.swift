@@ -101,6 +101,14 @@ struct Browser: Sendable {
         cursor = nil
     }
 
+    /// Another encoder begins.
+    mutating func restart(bitRate: Int, now: MediaTime) {
+        interrupt()
+        packets?.changeRate(bitRate, now: now)
+        path.restart(now: now)
+        (pausedUntil, pauses, badVerdicts) = (nil, 0, 0)
+    }
+
     mutating func sound(_ sound: BrowserSound, now: MediaTime) -> BrowserStream.Output? {
         guard let newest = sound.newest, isReachable(now: now) else { return nil }
         if packets != nil {

@@ -7,7 +7,7 @@ import BeamWire
 ///
 /// After each call, `pollOutput` is to be called until it answers `.wait`. Time is an argument, and doesn't go back.
 public struct BrowserStream: Sendable {
-    let configuration: Configuration
+    private(set) var configuration: Configuration
     var random: any RandomNumberGenerator & Sendable
     var outputs = OutputQueue<Output>()
     var layers: [BrowserLayer]
@@ -84,6 +84,19 @@ public struct BrowserStream: Sendable {
             guard let output = browsers[index].sound(self.sound, now: now) else { continue }
             outputs.append(output)
         }
+        turn = 0
+    }
+
+    /// Another encoder begins, which makes `bitRate` bits a second, or nothing comes for now: what earlier ones have made
+    /// is dropped, and each browser begins with the next keyframe.
+    public mutating func restart(bitRate: Int, now: MediaTime) {
+        configuration.bitRate = bitRate
+        for layer in layers.indices { layers[layer].removeAll() }
+        for index in browsers.indices {
+            browsers[index].restart(bitRate: bitRate, now: now)
+            begin(index, now: now)
+        }
+        isDirty = true
         turn = 0
     }
 

@@ -47,6 +47,12 @@ struct PacketDelivery: Sendable {
             capacity: Self.mostBurst, bitsPerSecond: 8 * 1000 * Self.packetsPerMillisecond(bitRate: bitRate))
     }
 
+    /// `bitRate`: the options' bits a second.
+    mutating func changeRate(_ bitRate: Int, now: MediaTime) {
+        pacing.change(
+            capacity: Self.mostBurst, bitsPerSecond: 8 * 1000 * Self.packetsPerMillisecond(bitRate: bitRate), now: now)
+    }
+
     /// 4, as measured: 1,000 at once lost most of them. More where the stream itself takes nearly as much.
     static func packetsPerMillisecond(bitRate: Int) -> Int {
         max(4, min(1000, 2 * bitRate / (8 * RTPPicture.longestPayload * 1000)))
