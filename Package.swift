@@ -43,7 +43,8 @@ func nio(_ product: String) -> Target.Dependency { .product(name: product, packa
 
 /// Of the page for browsers, in the order in which `Page` joins them.
 let pageParts = [
-    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "gateway.js", "units.js", "sound.js", "statistics.js",
+    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "gateway.js", "units.js", "sound.js",
+    "statistics.js",
     "page.js",
 ]
 
@@ -75,7 +76,8 @@ let package = Package(
                 "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
                 "BeamMedia",
-                "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamTerminal", "BeamVersion", "CErrorStream",
+                "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamRelay", "BeamTerminal", "BeamVersion",
+                "CErrorStream",
                 "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -85,6 +87,9 @@ let package = Package(
             "BeamMeeting", "BeamTerminal", "BeamHost", "BeamWeb", "BeamViewer", "BeamDisplay", "BeamDiscovery",
             "BeamNetwork",
             "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
+        // A relay as an application: a viewer whose pictures are served on.
+        library(
+            "BeamRelay", "BeamHost", "BeamViewer", "BeamNetwork", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamSound", "BeamDiscovery",

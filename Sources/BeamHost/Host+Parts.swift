@@ -166,14 +166,15 @@ extension Host {
 
     /// Announces the host; nil: it isn't to be found, or its room announces itself.
     static func publisher(
-        _ options: HostOptions, _ server: HostServer, _ onNotice: @escaping Notify
+        name: String, isAnnounced: Bool, _ network: HostServer.Options, _ server: HostServer,
+        _ onNotice: @escaping Notify
     ) -> ServicePublisher? {
-        guard options.isAnnounced, options.room == nil else { return nil }
-        let (bindAddress, port) = (options.server.bindAddress, server.controlPort)
-        let versions = options.server.session.door.allowsUnencrypted ? "1,2" : "2"
+        guard isAnnounced else { return nil }
+        let (bindAddress, port) = (network.bindAddress, server.controlPort)
+        let versions = network.session.door.allowsUnencrypted ? "1,2" : "2"
         return ServicePublisher(
-            name: options.name, type: ServiceType.control, port: port,
-            txt: [(key: "deviceName", value: options.name), (key: "beam", value: versions)]
+            name: name, type: ServiceType.control, port: port,
+            txt: [(key: "deviceName", value: name), (key: "beam", value: versions)]
         ) { event in
             switch event {
             case .published(let name): onNotice(.announced(name: name))

@@ -114,7 +114,9 @@ public final class Host: Sendable {
         self.encode = encode
         self.sound = sound
         self.capture = capture
-        publisher = Self.publisher(options, server, onNotice)
+        publisher = Self.publisher(
+            name: options.name, isAnnounced: options.isAnnounced && options.room == nil, options.server, server,
+            onNotice)
         warnings = info.warnings
         code = options.server.session.door.trust.code.current
         description = HostDescription(

@@ -160,6 +160,9 @@ public struct HostDescription: Sendable {
     /// Where browsers come; nil: nowhere.
     public var web: Web?
 
+    /// `source` is the host whose picture is passed on. Frame rate and bit rate aren't known.
+    public var isRelay: Bool { encoder == "relay" }
+
     /// Where browsers come.
     public struct Web: Sendable {
         /// Of the page, by http and https.

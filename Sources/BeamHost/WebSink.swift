@@ -29,6 +29,7 @@ final class WebSink: FrameSink {
         var sound: SoundWish?
         var demands = Array(repeating: StreamDemand(), count: StreamDemand.layerCount)
         var soundDemand = SoundDemand()
+        var onKeyframeWanted: (@Sendable () -> Void)?
     }
 
     /// Between the door's server and the one for browsers, each of which tells the other.
@@ -146,8 +147,13 @@ final class WebSink: FrameSink {
         web.tellAll(.shared)
     }
 
+    /// Tells somebody else that a keyframe is needed, because no encoder asks.
+    func onKeyframeWanted(_ tell: @escaping @Sendable () -> Void) { encoder.withLock { $0.onKeyframeWanted = tell } }
+
     private func requestKeyframe(_ layer: Int) {
-        encoder.withLock { $0.consumer }?.requestKeyframe(layer: layer)
+        let (consumer, tell) = encoder.withLock { ($0.consumer, $0.onKeyframeWanted) }
+        consumer?.requestKeyframe(layer: layer)
+        tell?()
     }
 
     private func want(_ demand: StreamDemand, layer: Int) {

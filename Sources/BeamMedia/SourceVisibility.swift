@@ -11,4 +11,8 @@ public enum SourceVisibility: UInt8, Sendable, Hashable, CaseIterable {
     case screenLocked
     /// The desktop asks its person once more what to share.
     case consentAwaited
+    /// It comes through a relay, whose host can't be reached.
+    case hostLost
+    /// It comes through a relay, whose host has ended its share, or isn't sharing.
+    case hostEnded
 }

@@ -97,9 +97,10 @@ public final class HostServer: Sendable {
         handle.perform { $0.submit(frame, handedOver: now) }
     }
 
-    /// Passes the next encoded sound to the network.
-    public func submit(_ sound: EncodedSound) {
-        handle.perform { $0.submit(sound) }
+    /// Passes the next encoded sound to the network. `number`: the one that it has already, because it is passed on for
+    /// another host.
+    public func submit(_ sound: EncodedSound, number: UInt32? = nil) {
+        handle.perform { $0.submit(sound, number: number) }
     }
 
     /// What a browser's page does, whose connection somebody else has: `.browserOpened`, `.browserHello` or

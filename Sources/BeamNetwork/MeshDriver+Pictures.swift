@@ -75,20 +75,13 @@ extension MeshDriver {
     /// A frame of what `device` shares has arrived: it is served on as it is.
     func relay(_ frame: ReceivedFrame, of device: DeviceKey) {
         guard let relay = relays[device], !relay.isIdle else { return }
-        relay.driver.submit(
-            EncodedFrame(
-                unit: frame.unit, captureTime: frame.captureTime ?? .now, stages: frame.stages,
-                isRepeated: frame.captureTime == nil))
+        relay.driver.submit(EncodedFrame(relaying: frame, now: .now))
     }
 
     /// Sound of what `device` shares has arrived: it is served on as it is, with its number.
     func relay(_ sound: ReceivedSound, of device: DeviceKey) {
         guard let relay = relays[device], !relay.isIdle else { return }
-        relay.driver.submit(
-            EncodedSound(
-                full: sound.isReduced ? nil : sound.opus, reduced: sound.isReduced ? sound.opus : nil,
-                time: sound.localTime ?? .now, begins: sound.begins, ends: sound.ends),
-            number: sound.number)
+        relay.driver.submit(EncodedSound(relaying: sound, now: .now), number: sound.number)
     }
 
     /// A picture that is served in a room: all members watch, and nobody else. The log isn't its business.

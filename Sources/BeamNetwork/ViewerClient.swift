@@ -123,6 +123,12 @@ public final class ViewerClient: Sendable {
     /// A delivered frame could not be decoded, or was dropped: goes on with the next keyframe.
     public func decoderFailed() { handle.perform { $0.handle(.decoderFailed) } }
 
+    /// Others get the picture and the sound from here: both are asked for in full, whatever is wished.
+    public func setRelayed() { handle.perform { $0.handle(.relayed(true)) } }
+
+    /// Somebody who gets the picture from here needs a keyframe. What is delivered goes on meanwhile.
+    public func wantKeyframe() { handle.perform { $0.handle(.keyframeWanted) } }
+
     /// The totals now, or at the end once the client is shut down. Waits for the event loop.
     public var statistics: ViewerStatistics { handle.statistics }
 

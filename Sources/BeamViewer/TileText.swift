@@ -49,6 +49,10 @@ extension ViewerStatus {
             TileText(state: "The screen is locked", detail: "It goes on when it is unlocked there.")
         case .playing where sourceVisibility == .consentAwaited:
             TileText(state: "The desktop there asks", detail: "Somebody has to answer its dialog.")
+        case .playing where sourceVisibility == .hostLost:
+            TileText(state: "The host behind it is lost", detail: "It goes on when that machine is back.")
+        case .playing where sourceVisibility == .hostEnded:
+            TileText(state: "The host behind it has ended", detail: "It goes on when that machine shares again.")
         case .playing: nil
         case .waitingForPicture: TileText(state: "Waiting for the picture…")
         case .noDatagrams:

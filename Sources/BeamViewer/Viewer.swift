@@ -26,6 +26,8 @@ public final class Viewer: Sendable {
     private let loop: NetworkLoop?
     private let onNotice: @Sendable (ViewerNotice) -> Void
     let decode: DecodeStage
+    /// Nil: this viewer is no relay.
+    private let passing: PassingStage?
     /// In the order in which they are closed: sound comes before the recording is completed.
     private let sinks: [any ViewerSink]
     private let identity: LocalIdentity
@@ -60,7 +62,11 @@ public final class Viewer: Sendable {
                 onFailure: { onNotice(.failed(reason: $0.description)) }))
         let soundFiles = SoundFiles(files) { onNotice(.warning($0.description)) }
         let sound = Self.player(options, shared, isAlone: resources == nil, isKept: soundFiles != nil, onNotice)
-        let sinks: [(any ViewerSink)?] = [sound, soundFiles, decode]
+        let passing = options.relay.map {
+            PassingStage($0, shared) { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) }
+        }
+        self.passing = passing
+        let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [sound, soundFiles, decode]
         self.sinks = sinks.compactMap { $0 }
         self.decode = decode
         self.soundFiles = soundFiles
@@ -112,7 +118,7 @@ public final class Viewer: Sendable {
         shared.setAnnouncer { [onNotice] in onNotice(.status($0)) }
         shared.setClientMaker { [self] in makeClient() }
         if let sought { sought.start() } else { shared.hostAppeared() }
-        if options.window == nil { decode.open() }
+        if options.window == nil, passing == nil { decode.open() }
     }
 
     // MARK: The session
@@ -130,10 +136,14 @@ public final class Viewer: Sendable {
                 trust: ViewerTrust(own: identity.deviceKey, name: options.trust.deviceName, instance: 0),
                 buffer: options.buffer)
         // In a room others may get it from here.
-        session.takesSound = sound != nil || soundFiles != nil || options.member != nil
+        session.takesSound = sound != nil || soundFiles != nil || options.member != nil || passing != nil
+        // All who watch there can decode 4:2:0.
+        if passing != nil { session.decodesFullChroma = false }
         guard let member = options.member else {
-            return ViewerClient(
+            let client = ViewerClient(
                 identity: identity, session: session, handlers: handlers, options: ViewerClient.Options(loop: loop))
+            if passing != nil { client.setRelayed() }
+            return client
         }
         return ViewerClient(
             in: member.room, watching: member.device, called: member.name, session: session, handlers: handlers)
@@ -203,6 +213,9 @@ public final class Viewer: Sendable {
         case .caption, .partial, .alert: break
         }
     }
+
+    /// At a relay: somebody there needs a keyframe.
+    public func wantKeyframe() { shared.tellClient { $0.wantKeyframe() } }
 
     /// Whether its sound is heard: of several viewers in a window, one's.
     func setAudible(_ isAudible: Bool) { sound?.setAudible(isAudible) }
@@ -298,10 +311,10 @@ public final class Viewer: Sendable {
         return shared.change { state in
             let window = state.presentation.report(sinceStart: sinceStart)
             let rates = state.rates.measure(
-                frames: decoded.decoded, bytes: session.bytes, now: .now, sinceStart: sinceStart)
+                frames: passing?.frames ?? decoded.decoded, bytes: session.bytes, now: .now, sinceStart: sinceStart)
             return ViewerReport(
-                session: session, decoded: decoded.decoded, shown: window.shown, replaced: replaced,
-                size: decoded.size, decoder: decoded.decoder, framesPerSecond: rates.frames,
+                session: session, decoded: passing?.frames ?? decoded.decoded, shown: window.shown, replaced: replaced,
+                size: passing?.size ?? decoded.size, decoder: decoded.decoder, framesPerSecond: rates.frames,
                 bitsPerSecond: rates.bits, sound: sound?.figures,
                 times: decoded.times.merging(window.times) { $1 })
         }

@@ -100,6 +100,9 @@ public struct ViewerOptions: Sendable {
     /// Whose share in a room is watched, in place of the target: nothing is sought, paired or stored.
     public var member: Member?
     public var trust: Trust
+    /// Takes what is received as it is, in place of a decoder: nothing is decoded, shown, played or written here. Nil: this
+    /// viewer is no relay.
+    public var relay: (any ReceivedSink)?
     /// Nil: no window.
     public var window: WindowOptions?
     /// Which decoder to use.

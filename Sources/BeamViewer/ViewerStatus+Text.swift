@@ -79,6 +79,16 @@ extension ViewerStatus {
             ViewerAnnouncement(
                 headline: "The desktop at \(host) asks what to share",
                 detail: "Somebody has to answer its dialog there. This is the last picture.")
+        case .hostLost:
+            ViewerAnnouncement(
+                headline: "What \(host) passes on can't be reached",
+                detail:
+                    "\(host) is there, but not the machine that shares. This is its last picture; it goes on when that "
+                    + "machine is back.")
+        case .hostEnded:
+            ViewerAnnouncement(
+                headline: "What \(host) passes on isn't shared any more",
+                detail: "This is the last picture; it goes on when the machine behind \(host) shares again.")
         }
     }
 

@@ -16,8 +16,8 @@ struct Beamroom: ParsableCommand {
             """,
         version: BeamVersion.line,
         subcommands: [
-            ShareCommand.self, WatchCommand.self, RoomCommand.self, HostsCommand.self, DevicesCommand.self,
-            MeasureCommand.self, PatternCommand.self, DoctorCommand.self, WebPageCommand.self,
+            ShareCommand.self, WatchCommand.self, RoomCommand.self, RelayCommand.self, HostsCommand.self,
+            DevicesCommand.self, MeasureCommand.self, PatternCommand.self, DoctorCommand.self, WebPageCommand.self,
         ])
 
     static func main() {

@@ -217,6 +217,8 @@ import Testing
         (.regionOutside, "The shared part of the screen is gone", "The shared part is gone"),
         (.screenLocked, "The shared screen is locked", "The screen is locked"),
         (.consentAwaited, "The desktop at “desk” asks what to share", "The desktop there asks"),
+        (.hostLost, "What “desk” passes on can't be reached", "The host behind it is lost"),
+        (.hostEnded, "What “desk” passes on isn't shared any more", "The host behind it has ended"),
     ])
     func whatCannotBeSeenIsTold(visibility: SourceVisibility, headline: String, tile: String) {
         var status = Self.watching()

@@ -14,7 +14,7 @@ struct CommandSuggestionTests {
 
     @Test func otherWordsGetTheListAndCommandsNothing() throws {
         let words = try #require(CommandSuggestion.error(for: ["frobnicate\u{1B}[2J"]))
-        #expect(words.contains("share, watch, room, hosts") && !words.contains("\u{1B}"))
+        #expect(words.contains("share, watch, room, relay, hosts") && !words.contains("\u{1B}"))
         for arguments in [[], ["--help"], ["help", "watch"], ["watch", "wathc"], ["devices"], ["devices", "list"]] {
             #expect(CommandSuggestion.error(for: arguments) == nil, "\(arguments)")
         }

@@ -9,7 +9,7 @@ struct HelpTests {
             ShareCommand.helpMessage(columns: columns), WatchCommand.helpMessage(columns: columns),
             RoomCommand.helpMessage(columns: columns), HostsCommand.helpMessage(columns: columns),
             DevicesCommand.helpMessage(columns: columns), MeasureCommand.helpMessage(columns: columns),
-            PatternCommand.helpMessage(columns: columns),
+            PatternCommand.helpMessage(columns: columns), RelayCommand.helpMessage(columns: columns),
         ]
         for help in helps {
             let lines = help.split(separator: "\n", omittingEmptySubsequences: false)

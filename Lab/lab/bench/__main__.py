@@ -4,7 +4,7 @@ import importlib
 
 from lab.common.trouble import Trouble, main
 
-COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "words", "wall", "room", "sound", "cover",
+COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "words", "wall", "relay", "room", "sound", "cover",
             "wayland", "web")
 # Those that are packages.
 PACKAGES = ("crowd", "room", "sound", "wayland", "web", "words")

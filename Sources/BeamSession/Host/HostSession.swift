@@ -87,6 +87,7 @@ public struct HostSession: Sendable {
         var door = configuration.door
         if configuration.room != nil { door.offers.insert(.words) }
         if configuration.broadcast.hasSound { door.offers.insert(.sound) }
+        door.offers.formUnion(.relayed(door.relays))
         self.door = Door(
             configuration: door, mediaKey: broadcast.mediaKey, random: broadcast.random)
         room = configuration.room.map {

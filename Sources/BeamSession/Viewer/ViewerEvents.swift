@@ -37,6 +37,8 @@ public enum ViewerEvent: Sendable, Equatable {
     /// The host has ended its share. It is watched again when it is back. `says`: its reason, not cleaned; nil: it has
     /// just ended.
     case hostEnded(says: String?)
+    /// The host is a relay: its picture comes through so many of them.
+    case hostRelays(Int)
     /// The host may send sound, and this viewer takes it. Before the first picture of a session.
     case hostHasSound
     /// Whether the host is sharing has changed.

@@ -78,6 +78,8 @@ extension ProgramEvent.Record {
             case .regionOutside: "region-outside"
             case .screenLocked: "screen-locked"
             case .consentAwaited: "consent-awaited"
+            case .hostLost: "host-lost"
+            case .hostEnded: "host-ended"
             }
         self.init("source-visible", ["visible": why == nil, "why": why])
     }

@@ -13,7 +13,7 @@ public final class SendingAway: Sendable {
     /// Browsers at a member of a room, which may share more than once.
     private let isInRoom: Bool
 
-    public convenience init(_ context: CommandContext, prompt: PairingPrompt, host: Host) {
+    public convenience init(_ context: CommandContext, prompt: PairingPrompt, host: some ServingHost) {
         self.init(
             context, ask: { prompt.ask($0, isNext: $1) }, guests: { host.viewers },
             evict: { host.sendAway($0, forGood: $1) })

@@ -52,7 +52,7 @@ public final class ShareReporter: Sendable {
         web = invitation.web.map { WebReporter(context, $0, acceptance: invitation.acceptance) }
     }
 
-    public func ready(_ host: Host) {
+    public func ready(_ host: some ServingHost) {
         door.setCode(host.code)
         let facts = host.description
         for warning in host.warnings { context.say("Warning: \(warning)") }
@@ -73,7 +73,7 @@ public final class ShareReporter: Sendable {
     }
 
     /// The last line of the terminal.
-    private func showStatus(_ host: Host, viewers: Int, sheds: Shedding = .nothing) {
+    private func showStatus(_ host: some ServingHost, viewers: Int, sheds: Shedding = .nothing) {
         context.console.setStatus(
             StatusLine(
                 name: host.description.name, code: invitation.showsCode ? door.code : nil,
@@ -96,9 +96,11 @@ public final class ShareReporter: Sendable {
     }
 
     /// The key `w`: the address for browsers, their code, and both for a phone's camera; and what pages by themselves need.
-    public func showWeb(_ host: Host) {
+    ///
+    /// - Parameter gateways: by which browsers can watch now, and what is put behind the address of a page for each.
+    public func showWeb(_ gateways: [(address: GatewayAddress, fragment: String)] = []) {
         web?.show()
-        for door in host.gatewayDoors {
+        for door in gateways {
             context.say(
                 "Behind the address of a page of `beamroom web-page --gateway \(door.address)`, whoever has this watches until "
                     + "the share ends: \(door.fragment)", as: .code)
@@ -216,8 +218,8 @@ public final class ShareReporter: Sendable {
 
     // MARK: Figures
 
-    public func tick(_ host: Host) {
-        let report = host.report()
+    public func tick(_ host: some ServingHost) {
+        let report = host.report(sinceStart: false)
         door.tick { host.setCode($0) }
         web?.tick { host.setWebCode($0) }
         if let words = state.withLock({ $0.addressless }), words.isReachable() {
@@ -239,7 +241,7 @@ public final class ShareReporter: Sendable {
         context.events.write(.share(.stats(report, rate, viewers)))
     }
 
-    public func summarise(_ host: Host) {
+    public func summarise(_ host: some ServingHost) {
         context.console.finish()
         let report = host.report(sinceStart: true)
         let seconds = max(0.001, context.events.millisecondsSinceStart / 1000)

@@ -185,7 +185,8 @@ public final class WatchReporter: Sendable {
             if isNewSession, !isEncrypted { context.say(WatchText.unencrypted) }
         case .pictureLimited(let full): context.say(WatchText.pictureLimited(full))
         case .room(let event): words.handle(event)
-        case .waitingForDecision, .hostHasSound, .retrying, .hostEnded, .broadcast, .sourceVisibility, .stalled,
+        case .waitingForDecision, .hostRelays, .hostHasSound, .retrying, .hostEnded, .broadcast, .sourceVisibility,
+            .stalled,
             .mediaReconnecting, .mediaResumed, .controlLost, .controlRestored:
             break
         }

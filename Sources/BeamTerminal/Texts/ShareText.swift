@@ -2,6 +2,7 @@ import BeamHost
 import BeamMedia
 import BeamNetwork
 import BeamSession
+import BeamWire
 
 /// What happens to a share, in words for the person who shares.
 struct ShareText: Sendable {
@@ -65,6 +66,10 @@ struct ShareText: Sendable {
                 + "the screen is unlocked."
         case (.consentAwaited, _):
             "The desktop asks again what to share: answer its dialog, on this machine's screen. Viewers keep the last picture."
+        case (.hostLost, _): "The host can't be reached. Viewers keep its last picture; it goes on when it is back."
+        case (.hostEnded, _):
+            "The host has ended its share. Viewers keep its last picture; it goes on when it shares again."
+        case (.visible, .hostLost), (.visible, .hostEnded): "The host is there again."
         case (.visible, .screenLocked), (.visible, .consentAwaited): "The desktop is shared again."
         case (.visible, .monitorOff): "The shared monitor is back."
         case (.visible, .regionOutside): "The shared region is on the screen again."
@@ -107,7 +112,11 @@ struct ShareText: Sendable {
 
     /// What is shared: the host's first line.
     static func facts(_ facts: HostDescription) -> String {
-        "Sharing \(facts.source), \(facts.size.width) × \(facts.size.height), "
+        if facts.isRelay {
+            return "Passing on what “\(PeerText.name(facts.source))” shares as “\(facts.name)”, "
+                + "\(facts.size.width) × \(facts.size.height), as it comes."
+        }
+        return "Sharing \(facts.source), \(facts.size.width) × \(facts.size.height), "
             + "at most \(CommonText.number(facts.frameRate)) \(facts.frameRate == 1 ? "frame" : "frames") and "
             + "\(CommonText.megabits(Double(facts.bitRate))) a second (\(facts.encoder))."
     }
@@ -124,7 +133,8 @@ struct ShareText: Sendable {
         var parts: [String] = []
         if report.session.bytes > 0 {
             parts.append(
-                "\(CommonText.count(report.session.frames, "frame")), \(CommonText.megabytes(report.session.bytes)) sent to viewers")
+                "\(CommonText.count(report.session.frames, "frame")), \(CommonText.megabytes(report.session.bytes)) sent to viewers"
+            )
         }
         if gateways > 0 { parts.append("\(CommonText.megabytes(gateways)) sent to gateways") }
         return "Ended after \(CommonText.time(.seconds(seconds))): "

@@ -103,7 +103,8 @@ extension ProgramEvent.Watch {
         case .mediaResumed: self = .resumed
         case .controlLost(let reason): self = .controlLost(reason: reason)
         case .controlRestored: self = .controlRestored
-        case .hostCallsItself, .hostReached, .hostNamed, .waitingForDecision, .hostHasSound, .hostPaired, .mistrusted,
+        case .hostCallsItself, .hostReached, .hostNamed, .waitingForDecision, .hostRelays, .hostHasSound, .hostPaired,
+            .mistrusted,
             .room:
             return nil
         }

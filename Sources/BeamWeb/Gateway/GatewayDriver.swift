@@ -217,7 +217,9 @@ final class GatewayDriver: LoopDriver {
         do {
             path = Path(ports: ports, session: try SRTPSession(sending: key), remote: remote)
         } catch {
-            return handlers.onEvent(.problem(.unprotected(reason: error.reason)))
+            socket?.close()
+            socket = nil
+            return control.failed(.unprotected(reason: error.reason), now: .now)
         }
         stream.stop(now: .now)
         bind(for: remote)

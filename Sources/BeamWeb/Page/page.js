@@ -294,7 +294,10 @@ const page = {
     const client = this.gateway = new GatewayClient(this.entry, {
       offer: sdp => stream.offer(sdp),
       lost: () => this.gatewayLost(),
-      unreachable: () => (this.lostSince ? this.gatewayLost() : this.gatewayOver('unreachable', words.gatewayUnreachable, words.gatewayUnreachableDetail)),
+      unreachable: () => {
+        if (this.lostSince) return this.gatewayLost();
+        this.gatewayOver('unreachable', words.gatewayUnreachable, words.gatewayUnreachableDetail);
+      },
       refused: () => this.gatewayOver('refused', words.gatewayRefused, words.gatewayRefusedDetail),
     });
     const stream = new PacketStream({

@@ -28,6 +28,8 @@ const languages = {
       regionOutside: 'The shared part of the screen is gone. This is the last picture.',
       screenLocked: 'The shared screen is locked. This is its last picture; it goes on when it is unlocked.',
       consentAwaited: 'The shared desktop asks its person again. This is its last picture.',
+      hostLost: `The machine behind ${quoted.en} can’t be reached. This is its last picture; it goes on when it is back.`,
+      hostEnded: `The machine behind ${quoted.en} shares nothing any more. This is its last picture.`,
     },
     lost: since => `${quoted.en} hasn’t been reachable since ${since}`,
     lostAgain: 'The network or that machine may be down. Trying again…',
@@ -51,11 +53,12 @@ const languages = {
     },
     unusableGateway: 'It has no H.264 in WebRTC. Another browser can.',
     linkNeeded: 'Open the link that the host gives you',
-    linkNeededDetail: host => (host ? `Or open ${host}, and type the code that the host shows.` : 'It is for one share: the next one has another.'),
+    linkNeededDetail: address => (address
+      ? `Or open ${address}, and type the code that the host shows.` : 'It is for one share: the next one has another.'),
     waitingGateway: 'The picture comes by a gateway…',
     gatewayUnreachable: 'The gateway can’t be reached',
-    gatewayUnreachableDetail: `${quoted.en} has let you in, but this browser can’t reach the gateway that carries the picture: `
-      + 'it may be off, behind a firewall, or have a certificate that this browser doesn’t trust.',
+    gatewayUnreachableDetail: 'This browser can’t reach the gateway that carries the picture: it may be off, behind a '
+      + 'firewall, or have a certificate that this browser doesn’t trust.',
     gatewayRefused: 'The gateway doesn’t let you watch',
     gatewayRefusedDetail: 'Try again, with the code that the host shows now.',
     gatewayNoPicture: 'No picture arrives from the gateway',
@@ -76,8 +79,8 @@ const languages = {
       + 'fingerprint with the one at the host shows that nobody is in between.',
     protectionGateway: 'The picture comes by a gateway, which can see it.',
     protectionGatewayPlain: 'Over http, and by a gateway: picture and sound are encrypted on their way, and the gateway can see '
-      + 'them. Whoever listens on the network can read what this page is told, and watch, too, until the share ends; over https '
-      + 'nobody can.',
+      + 'them. Whoever listens on the network can read what this page is told, and watch, too, until the share ends. Over https '
+      + 'listening isn’t enough.',
     soundOn: 'Turn sound on', soundOff: 'Sound off', volume: 'Volume',
     full: 'Full screen', window: 'Leave full screen', shot: 'Screenshot', info: 'Statistics', bar: 'Controls',
     picture: 'The shared screen', someone: 'The host',
@@ -106,6 +109,8 @@ const languages = {
       regionOutside: 'Der geteilte Teil des Bildschirms ist weg. Dies ist das letzte Bild.',
       screenLocked: 'Der geteilte Bildschirm ist gesperrt. Dies ist sein letztes Bild; es geht weiter, wenn er entsperrt ist.',
       consentAwaited: 'Der geteilte Rechner fragt seinen Menschen noch einmal. Dies ist sein letztes Bild.',
+      hostLost: `Der Rechner hinter ${quoted.de} ist nicht zu erreichen. Dies ist sein letztes Bild; es geht weiter, wenn er wieder da ist.`,
+      hostEnded: `Der Rechner hinter ${quoted.de} teilt nichts mehr. Dies ist sein letztes Bild.`,
     },
     lost: since => `${quoted.de} ist seit ${since} nicht erreichbar`,
     lostAgain: 'Vielleicht ist das Netz oder der Rechner ausgefallen. Neuer Versuch…',
@@ -129,11 +134,13 @@ const languages = {
     },
     unusableGateway: 'Er hat kein H.264 in WebRTC. Ein anderer kann es.',
     linkNeeded: 'Den Link öffnen, den der Host gibt',
-    linkNeededDetail: host => (host ? `Oder ${host} öffnen und den Code eingeben, den der Host zeigt.` : 'Er gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'),
+    linkNeededDetail: address => (address
+      ? `Oder ${address} öffnen und den Code eingeben, den der Host zeigt.`
+      : 'Er gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'),
     waitingGateway: 'Das Bild kommt über ein Gateway…',
     gatewayUnreachable: 'Das Gateway ist nicht erreichbar',
-    gatewayUnreachableDetail: `${quoted.de} hat dich eingelassen, aber dieser Browser erreicht das Gateway nicht, über das das Bild `
-      + 'kommt: es ist vielleicht aus, hinter einer Firewall oder hat ein Zertifikat, dem dieser Browser nicht traut.',
+    gatewayUnreachableDetail: 'Dieser Browser erreicht das Gateway nicht, über das das Bild kommt: es ist vielleicht aus, '
+      + 'hinter einer Firewall oder hat ein Zertifikat, dem dieser Browser nicht traut.',
     gatewayRefused: 'Das Gateway lässt dich nicht zusehen',
     gatewayRefusedDetail: 'Noch einmal versuchen, mit dem Code, den der Host jetzt zeigt.',
     gatewayNoPicture: 'Vom Gateway kommt kein Bild an',
@@ -155,8 +162,8 @@ const languages = {
       + 'seines Fingerabdrucks mit dem am Host, dass niemand dazwischen ist.',
     protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann.',
     protectionGatewayPlain: 'Über http und ein Gateway: Bild und Ton sind unterwegs verschlüsselt, und das Gateway kann sie sehen. '
-      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, bis nicht mehr geteilt wird; über https '
-      + 'kann das niemand.',
+      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, bis nicht mehr geteilt wird. Bei https '
+      + 'reicht Mithören nicht.',
     soundOn: 'Ton einschalten', soundOff: 'Ton aus', volume: 'Lautstärke',
     full: 'Vollbild', window: 'Vollbild verlassen', shot: 'Bildschirmfoto', info: 'Statistik', bar: 'Bedienung',
     picture: 'Der geteilte Bildschirm', someone: 'Der Host',

@@ -295,6 +295,8 @@ private enum HiddenReason: UInt8 {
     case region = 2
     case locked = 3
     case consent = 4
+    case hostLost = 5
+    case hostEnded = 6
 
     init(_ visibility: SourceVisibility) {
         switch visibility {
@@ -303,6 +305,8 @@ private enum HiddenReason: UInt8 {
         case .regionOutside: self = .region
         case .screenLocked: self = .locked
         case .consentAwaited: self = .consent
+        case .hostLost: self = .hostLost
+        case .hostEnded: self = .hostEnded
         }
     }
 
@@ -313,6 +317,8 @@ private enum HiddenReason: UInt8 {
         case .region: .regionOutside
         case .locked: .screenLocked
         case .consent: .consentAwaited
+        case .hostLost: .hostLost
+        case .hostEnded: .hostEnded
         }
     }
 }

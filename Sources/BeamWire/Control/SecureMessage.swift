@@ -83,6 +83,15 @@ package enum SecureMessage: Hashable, Sendable {
             package static let equals = Features(rawValue: 1 << 9)
             /// It keeps a log: captions, notes, alerts, messages.
             package static let words = Features(rawValue: 1 << 10)
+
+            /// It passes on what another host shares, which comes through `count` relays with this one: 0 (it is no relay)
+            /// to 3, in bits 11 and 12.
+            package static func relayed(_ count: Int) -> Features {
+                Features(rawValue: UInt32(min(max(0, count), 3)) << 11)
+            }
+
+            /// Through how many relays its picture comes.
+            package var relays: Int { Int(rawValue >> 11 & 3) }
         }
 
         package var version = Hello.version

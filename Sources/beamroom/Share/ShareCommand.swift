@@ -122,7 +122,7 @@ struct ShareCommand: ParsableCommand {
                 if web { host.renewWebCode() }
             }
         }
-        if web.web { commands.web = { reporter.showWeb(host) } }
+        if web.web { commands.web = { reporter.showWeb(host.gatewayDoors.map { ($0.address, $0.fragment) }) } }
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)

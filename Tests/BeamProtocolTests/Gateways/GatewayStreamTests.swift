@@ -111,6 +111,22 @@ struct GatewayStreamTests {
         #expect(run.bursts.count == 2 && run.demands.map(\.isWatched) == [true, false])
     }
 
+    /// Who has asked may have gone before the gateway counted him, or was somebody else.
+    @Test func aRequestAloneBeginsTheStreamForSomeSecondsOnly() {
+        var run = Run()
+        run.stream.begin(now: run.now)
+        run.drain()
+        run.askForKeyframe(source: 0)
+        run.run(5900)
+        #expect(run.demands.map(\.isWatched) == [true])
+        run.run(200)
+        #expect(run.demands.map(\.isWatched) == [true, false])
+        run.askForKeyframe(source: 0)
+        run.stream.setWatched(true, now: run.now)
+        run.run(10_000)
+        #expect(run.demands.map(\.isWatched) == [true, false, true])
+    }
+
     /// Others go on watching meanwhile.
     @Test func aRequestInterruptsNothingAndIsAnsweredOnceASecond() {
         var run = Run()

@@ -45,6 +45,7 @@ struct SecureMessageTests {
         (.sourceVisibility(.windowHidden), [0x24, 0, 0]), (.sourceVisibility(.monitorOff), [0x24, 0, 1]),
         (.sourceVisibility(.regionOutside), [0x24, 0, 2]), (.sourceVisibility(.visible), [0x24, 1, 0]),
         (.sourceVisibility(.screenLocked), [0x24, 0, 3]), (.sourceVisibility(.consentAwaited), [0x24, 0, 4]),
+        (.sourceVisibility(.hostLost), [0x24, 0, 5]), (.sourceVisibility(.hostEnded), [0x24, 0, 6]),
         (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
         (.fullSize(width: 7680, height: 2160), [0x27, 0x1E, 0, 8, 0x70]),
         (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]),

@@ -44,12 +44,14 @@ struct Simulation {
     /// The key that the host proves to hold.
     var hostKey = DeviceKey.host
     private(set) var demands: [(time: MediaTime, demand: StreamDemand, layer: Int)] = []
+    /// When the host asked its encoders for keyframes.
+    private(set) var keyframeRequests: [MediaTime] = []
     private(set) var soundDemand = SoundDemand()
     /// Packets of sound that the host was given.
     private(set) var soundCount = 0
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
 
-    private(set) var viewers: [Viewer] = []
+    var viewers: [Viewer] = []
     var source = Source()
     /// An encoder for each layer.
     private var encoders = [Encoder(), Encoder()]
@@ -91,13 +93,15 @@ struct Simulation {
     mutating func startHost(
         port: UInt16 = 52346, acceptance: Door.Acceptance = .all, pacing: Pacing = Pacing(),
         trust: HostTrust = HostTrust(own: .host, code: .none), usesFullChroma: Bool = false,
-        bitRate: Int = 20_000_000
+        bitRate: Int = 20_000_000, relays: Int = 0
     ) {
         generation += 1
-        let configuration = HostSession.Configuration(
+        var configuration = HostSession.Configuration(
             door: Door.Configuration(acceptance: acceptance, trust: trust, allowsUnencrypted: true),
             broadcast: Broadcast.Configuration(
-                pacing: pacing, bitRate: bitRate, usesFullChroma: usesFullChroma, hasSound: source.hasSound))
+                pacing: pacing, bitRate: bitRate, usesFullChroma: usesFullChroma, hasSound: source.hasSound,
+                hasReducedLayer: relays == 0))
+        configuration.door.relays = relays
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
         hostPort = port
@@ -216,6 +220,17 @@ struct Simulation {
         viewer.events.filter { isIt($0.event) }.map(\.time.seconds)
     }
 
+    /// Gives the host a frame or sound from elsewhere: it is a relay (`Source.isElsewhere`).
+    mutating func pass(_ frame: EncodedFrame) {
+        host?.handleFrame(frame, now: now)
+        pumpHost()
+    }
+
+    mutating func pass(_ sound: EncodedSound, number: UInt32) {
+        host?.handleSound(sound, number: number, now: now)
+        pumpHost()
+    }
+
     // MARK: Events
 
     private mutating func schedule(_ event: Event, at time: MediaTime, generation: Int? = nil) {
@@ -266,7 +281,7 @@ struct Simulation {
             pumpViewer(index)
         case .tick:
             schedule(.tick, at: now + .nanoseconds(1_000_000_000 / Int64(source.framesPerSecond)))
-            if !source.isStill { for layer in encoders.indices { tick(layer) } }
+            if !source.isStill, !source.isElsewhere { for layer in encoders.indices { tick(layer) } }
         case .soundTick:
             schedule(.soundTick, at: now + SoundBlock.duration)
             playSound()
@@ -280,7 +295,7 @@ struct Simulation {
     }
 
     private mutating func playSound() {
-        guard source.hasSound, host != nil else { return }
+        guard source.hasSound, !source.isElsewhere, host != nil else { return }
         defer { source.playedSound = source.playsSound }
         guard source.playsSound, soundDemand.isAny else { return }
         soundCount += 1
@@ -305,7 +320,7 @@ struct Simulation {
 
     private mutating func capture(_ layer: Int) {
         let demand = encoders[layer].demand
-        guard demand.isWatched else { return }
+        guard demand.isWatched, !source.isElsewhere else { return }
         guard !demand.isHeld, !encoders[layer].isBusy else {
             encoders[layer].hasMissed = true
             return
@@ -370,6 +385,8 @@ struct Simulation {
                     carry(bytes, to: burst.address)
                 }
             case .requestKeyframe(let layer):
+                keyframeRequests.append(now)
+                if source.isElsewhere { break }
                 encoders[layer].needsKeyframe = true
                 if source.isStill { schedule(.keyframe(layer: layer), at: now, generation: generation) }
             case .demand(let demand, let layer):
@@ -443,11 +460,13 @@ struct Simulation {
                 }
             case .deliver(let frame):
                 viewers[index].decoder.decode(frame)
+                viewers[index].relayed?.append(frame)
                 let age = frame.captureTime.map { now - $0 }
                 viewers[index].frames.append((now, frame.number, frame.isKeyframe, frame.layer, age))
                 if let capture = frame.captureTime { viewers[index].ages.append(frame.lastArrival - capture) }
             case .sound(let sound):
                 viewers[index].sounds.append(sound)
+                viewers[index].relayedSound.append(sound)
             case .event(let event):
                 viewers[index].events.append((now, event))
             }

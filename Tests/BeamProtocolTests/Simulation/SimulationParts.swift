@@ -31,6 +31,9 @@ extension Simulation {
         /// The frames' ages on arrival, before the playout buffer, as far as the viewer knows.
         var ages: [Duration] = []
         var sounds: [ReceivedSound] = []
+        /// What was delivered, to be passed on; nil: it isn't.
+        var relayed: [ReceivedFrame]?
+        var relayedSound: [ReceivedSound] = []
         /// Nil: it uses the simulation's links.
         var links: Links?
         /// What the host sent to it, including what was lost.
@@ -55,6 +58,8 @@ extension Simulation {
         /// What the encoder can't go below, however low the rate.
         var leastFrameBytes = 200
         var leastKeyframeBytes = 200
+        /// The host is a relay: its frames and its sound come from elsewhere.
+        var isElsewhere = false
         /// The host may send sound; it plays some, a packet each 10 ms; it did before.
         var hasSound = false
         var playsSound = true
@@ -63,6 +68,12 @@ extension Simulation {
 }
 
 extension Simulation {
+    /// What a viewer has got to pass on since the last call.
+    mutating func takeRelayed(_ index: Int) -> (frames: [ReceivedFrame], sounds: [ReceivedSound]) {
+        defer { (viewers[index].relayed, viewers[index].relayedSound) = ([], []) }
+        return (viewers[index].relayed ?? [], viewers[index].relayedSound)
+    }
+
     /// A host and a viewer.
     static func pair(seed: UInt64 = 1, acceptance: Door.Acceptance = .all) -> Simulation {
         var simulation = Simulation(seed: seed)

@@ -27,6 +27,8 @@ public struct Door: Sendable {
         public var mostViewers: Int
         /// The code that browsers' persons type; nil: no browser is let in.
         public var webCode: HostCode?
+        /// Through how many relays the picture comes, this one among them: 0 at a host, 3 at most.
+        public var relays = 0
         /// What guests are told that there is, besides pictures.
         var offers: SecureMessage.Welcome.Features = []
 

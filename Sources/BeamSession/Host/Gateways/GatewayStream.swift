@@ -28,6 +28,8 @@ public struct GatewayStream: Sendable {
     /// Between two sender reports: while somebody watches, and while nobody does, which keeps the way back open.
     static let reportInterval = Duration.seconds(1)
     static let idleInterval = Duration.seconds(5)
+    /// The gateway says every 2 s how many watch.
+    static let confirmTime = Duration.seconds(6)
     /// Pictures that wait for so long are outdated.
     static let longestBacklog = Duration.seconds(2)
     /// Pictures that may wait.
@@ -63,6 +65,8 @@ public struct GatewayStream: Sendable {
     private var sound: BrowserSound
     private var path: Path?
     private var isWatched = false
+    /// A request for a keyframe has begun the stream, and the gateway has to say until then that somebody watches.
+    private var confirmDue: MediaTime?
     private var frames: [Frame] = []
     /// Of the first frame.
     private var sentOfPicture = 0
@@ -103,12 +107,14 @@ public struct GatewayStream: Sendable {
     public mutating func stop(now: MediaTime) {
         path = nil
         isWatched = false
+        confirmDue = nil
         interrupt(now: now)
         changeDemand()
     }
 
     /// Whether somebody watches there, as the gateway says. A request for a keyframe says it earlier.
     public mutating func setWatched(_ isWatched: Bool, now: MediaTime) {
+        confirmDue = nil
         guard isWatched != self.isWatched, path != nil else { return }
         self.isWatched = isWatched
         interrupt(now: now)
@@ -194,7 +200,9 @@ public struct GatewayStream: Sendable {
             if case .keyframe(let source) = item, source == own || source == 0 { isWanted = true }
         }
         guard isWanted else { return }
-        if isWatched { wantKeyframe(now: now) } else { setWatched(true, now: now) }
+        if isWatched { return wantKeyframe(now: now) }
+        setWatched(true, now: now)
+        confirmDue = now + Self.confirmTime
     }
 
     private mutating func wantKeyframe(now: MediaTime) {
@@ -208,6 +216,10 @@ public struct GatewayStream: Sendable {
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {
             if let output = outputs.popFirst() { return output }
+            if let due = confirmDue, due <= now {
+                setWatched(false, now: now)
+                continue
+            }
             if let due = keyframeDue, due <= now {
                 lastRequest = now
                 // Asked again if none comes.
@@ -220,7 +232,7 @@ public struct GatewayStream: Sendable {
                 continue
             }
             if let wait = sendPicture(now: now) {
-                return .wait(until: [wait, keyframeDue, path?.reportDue].compactMap { $0 }.min() ?? wait)
+                return .wait(until: [wait, keyframeDue, confirmDue, path?.reportDue].compactMap { $0 }.min() ?? wait)
             }
         }
     }

@@ -1,0 +1,99 @@
+import BeamLog
+import BeamMedia
+import BeamWire
+
+/// What a relay tells its viewers of its host, from what it learns itself.
+public struct RelayCondition: Sendable {
+    public enum Change: Sendable, Equatable {
+        /// Whether the host's picture can be had, and what it shows can be seen there.
+        case visibility(SourceVisibility)
+        case paused(Bool)
+        /// What somebody at the host has said or written.
+        case write(LogInput)
+    }
+
+    private var visibility = SourceVisibility.visible
+    private var isLost = false
+    private var hasEnded = false
+    private var isPaused = false
+    private var told = SourceVisibility.visible
+
+    public init() {}
+
+    /// What viewers are told at present.
+    public var shown: SourceVisibility { hasEnded ? .hostEnded : isLost ? .hostLost : visibility }
+
+    public mutating func handle(_ event: ViewerEvent) -> [Change] {
+        switch event {
+        case .paired(_, _, let isNewSession, _):
+            (isLost, hasEnded) = (false, false)
+            if isNewSession { visibility = .visible }
+        case .broadcast(let isOn): hasEnded = !isOn
+        case .hostEnded: hasEnded = true
+        case .sourceVisibility(let visibility): self.visibility = visibility
+        case .stalled(_, .nothingArrives): isLost = true
+        case .mediaResumed: isLost = false
+        case .room(let event): return words(event)
+        default: return []
+        }
+        return settled()
+    }
+
+    /// A frame has come from the host.
+    public mutating func frameArrived() -> [Change] {
+        guard isLost || hasEnded else { return [] }
+        (isLost, hasEnded) = (false, false)
+        return settled()
+    }
+
+    private mutating func settled() -> [Change] {
+        guard shown != told else { return [] }
+        told = shown
+        return [.visibility(told)]
+    }
+
+    // MARK: Words
+
+    private mutating func words(_ event: LogEvent) -> [Change] {
+        switch event {
+        // Another run of the host.
+        case .began: return pause(false)
+        case .partial(_, _, let partial):
+            return [.write(.partial(text: partial?.text ?? "", speaker: partial?.speaker))]
+        case .lines(let lines): return lines.flatMap { words($0) }
+        default: return []
+        }
+    }
+
+    private mutating func words(_ line: LogLine) -> [Change] {
+        if case .alert(let alert) = line.content, line.isKeepers {
+            switch alert {
+            case .paused: return pause(true)
+            case .resumed: return pause(false)
+            default: return []
+            }
+        }
+        // What this relay has written itself comes from its viewers, who have read it.
+        guard !line.isOwn, !line.isHistory else { return [] }
+        switch line.content {
+        case .caption(let text, let speaker): return [.write(.caption(text: text, speaker: speaker))]
+        case .note(let text): return [.write(.note(Self.note(text, by: line.name)))]
+        default: return []
+        }
+    }
+
+    private mutating func pause(_ isPaused: Bool) -> [Change] {
+        guard isPaused != self.isPaused else { return [] }
+        self.isPaused = isPaused
+        return [.paused(isPaused)]
+    }
+
+    /// A note of somebody else, which the relay signs: with its author's name before it.
+    public static func note(_ text: String, by name: String) -> String {
+        let note = "\(PeerText.name(name)): \(text)"
+        guard note.utf8.count > LogLimits.note else { return note }
+        var cut = note.prefix(LogLimits.note)
+        while cut.utf8.count > LogLimits.note { cut.removeLast() }
+        return String(cut)
+    }
+}

@@ -1,0 +1,188 @@
+import BeamMedia
+import Testing
+
+@testable import BeamLog
+@testable import BeamSession
+@testable import BeamWire
+
+/// A host, a relay that watches it, and the relay's viewers, in virtual time: two networks, joined as the program joins them.
+private struct RelayChain {
+    var upper: Simulation
+    var lower: Simulation
+    private var keyframes = RelayedKeyframes()
+    private var keyframeDue: MediaTime?
+    private var requestsSeen = 0
+    /// When the host was asked for a keyframe by the relay.
+    private(set) var asked: [MediaTime] = []
+    private(set) var condition = RelayCondition()
+    private var eventsSeen = 0
+    private(set) var shown: [SourceVisibility] = []
+
+    init(seed: UInt64 = 1, upper conditions: LinkConditions, hasSound: Bool = false) {
+        upper = Simulation(seed: seed)
+        upper.source.hasSound = hasSound
+        upper.media.conditions = conditions
+        upper.mediaBack.conditions = LinkConditions(delay: conditions.delay)
+        var watching = ViewerSession.Configuration.secure(knows: true)
+        (watching.buffer, watching.takesSound) = (.zero, hasSound)
+        upper.startHost(
+            acceptance: .none, trust: HostTrust(own: .host, remembered: [.viewer: "relay"], code: .none))
+        upper.addViewer(configuration: watching)
+        upper.viewers[0].relayed = []
+        upper.handleAtViewer(0, .relayed(true))
+        lower = Simulation(seed: seed &+ 77)
+        lower.source.isElsewhere = true
+        lower.source.hasSound = hasSound
+        let known = (1...8).map { (DeviceKey.made($0), "viewer \($0)") }
+        lower.startHost(
+            acceptance: .none,
+            trust: HostTrust(own: .host, remembered: Dictionary(known, uniquingKeysWith: { $1 }), code: .none),
+            relays: 1)
+    }
+
+    /// A viewer of the relay that hears, too.
+    mutating func joinWithSound() {
+        var configuration = ViewerSession.Configuration.secure(knows: true, device: .made(1))
+        configuration.takesSound = true
+        lower.addViewer(from: .v4(0x0A00_0100), configuration: configuration)
+        lower.setConditions(0, LinkConditions(delay: .milliseconds(1)))
+    }
+
+    mutating func run(_ seconds: Double) {
+        for _ in 0..<Int(seconds * 1000) { step() }
+    }
+
+    private mutating func step() {
+        let now = upper.now + .milliseconds(1)
+        upper.drive(until: now) { _ in false }
+        var changes: [RelayCondition.Change] = []
+        for event in upper.viewer.events[eventsSeen...] { changes += condition.handle(event.event) }
+        eventsSeen = upper.viewer.events.count
+        let (frames, sounds) = upper.takeRelayed(0)
+        for frame in frames {
+            changes += condition.frameArrived()
+            if frame.isKeyframe { keyframes.came() }
+            lower.pass(EncodedFrame(relaying: frame, now: now))
+        }
+        for sound in sounds { lower.pass(EncodedSound(relaying: sound, now: now), number: sound.number) }
+        for case .visibility(let visibility) in changes {
+            shown.append(visibility)
+            lower.handleAtHost(.sourceVisibility(visibility))
+        }
+        lower.drive(until: now) { _ in false }
+        for _ in lower.keyframeRequests[requestsSeen...] {
+            switch keyframes.wanted(now: now) {
+            case .ask: ask(now)
+            case .wait(let time): keyframeDue = time
+            case .nothing: break
+            }
+        }
+        requestsSeen = lower.keyframeRequests.count
+        if let due = keyframeDue, due <= now {
+            keyframeDue = nil
+            if keyframes.due(now: now) { ask(now) }
+        }
+    }
+
+    private mutating func ask(_ now: MediaTime) {
+        asked.append(now)
+        upper.handleAtViewer(0, .keyframeWanted)
+    }
+}
+
+struct RelaySimulationTests {
+    private static let lan = LinkConditions(delay: .milliseconds(1))
+
+    private func faults(_ chain: RelayChain) -> [String] { chain.lower.viewers.flatMap { $0.decoder.errors } }
+
+    /// Everything comes, and its age at the viewer is that of the whole way.
+    @Test func viewersOfARelayGetAllThatTheHostSendsWithItsTimes() throws {
+        var chain = RelayChain(upper: LinkConditions(delay: .milliseconds(8)))
+        chain.run(1)
+        chain.lower.join(Self.lan)
+        chain.lower.join(Self.lan)
+        chain.run(6)
+        #expect(faults(chain) == [])
+        #expect(chain.shown == [])
+        let relay = chain.upper.viewer
+        for viewer in chain.lower.viewers {
+            #expect(viewer.frames.count > 150)
+            #expect(viewer.session.statistics.missed == 0)
+            // 5 ms of encoding, 8 and 1 ms of way, some for a frame's datagrams; measured with a clock that is some ms off.
+            let ages = viewer.frames.dropFirst(30).compactMap(\.age)
+            #expect(ages.count > 100)
+            #expect(ages.allSatisfy { $0 > .milliseconds(13) && $0 < .milliseconds(30) }, "\(ages.max() ?? .zero)")
+        }
+        let own = relay.frames.dropFirst(30).compactMap(\.age)
+        #expect((own.max() ?? .zero) < .milliseconds(25))
+        // One for the relay itself, one for both viewers that came at once.
+        #expect(chain.upper.keyframeRequests.count <= 3)
+        #expect(chain.upper.viewer.events.allSatisfy { $0.event != .hostRelays(1) })
+        #expect(chain.lower.viewer.events.contains { $0.event == .hostRelays(1) })
+    }
+
+    /// What is lost on the way to the relay is got again there: its viewers miss nothing.
+    @Test(arguments: 1...3) func lossesBeforeTheRelayAreRecoveredThere(seed: Int) {
+        var chain = RelayChain(
+            seed: UInt64(seed), upper: LinkConditions(delay: .milliseconds(4), loss: 0.03), hasSound: true)
+        chain.joinWithSound()
+        chain.run(8)
+        #expect(faults(chain) == [])
+        #expect(chain.upper.viewer.session.statistics.missed > 20)
+        let viewer = chain.lower.viewer
+        #expect(viewer.session.statistics.missed == 0)
+        #expect(viewer.frames.count > 200)
+        #expect(viewer.longestPause(from: .at(2), to: .at(8)) < .milliseconds(200))
+        let numbers = Set(viewer.sounds.map(\.number))
+        #expect(numbers.count == viewer.sounds.count && numbers.count > 600)
+        #expect(numbers.isSubset(of: Set(chain.upper.viewer.sounds.map(\.number))))
+        #expect(chain.asked.count <= 3)
+    }
+
+    /// However many come and ask, the host is asked for a keyframe once a second.
+    @Test func keyframesAreAskedForAtMostOnceASecond() {
+        var chain = RelayChain(upper: Self.lan)
+        chain.run(1)
+        for _ in 0..<8 {
+            chain.lower.join(LinkConditions(delay: .milliseconds(2)))
+            chain.run(0.3)
+        }
+        chain.run(3)
+        #expect(faults(chain) == [])
+        #expect(chain.lower.viewers.allSatisfy { $0.frames.count > 60 })
+        #expect(!chain.asked.isEmpty)
+        for (first, second) in zip(chain.asked, chain.asked.dropFirst()) {
+            #expect(second - first >= .seconds(1))
+        }
+        #expect(chain.upper.keyframeRequests.count <= 6)
+    }
+
+    /// The host's process dies, and another one takes its place: the relay's viewers are told, keep their sessions, and go on.
+    @Test func aLostHostIsToldAndComesBack() throws {
+        var chain = RelayChain(upper: Self.lan, hasSound: true)
+        chain.joinWithSound()
+        chain.run(3)
+        let heard = chain.lower.viewer.sounds.count
+        #expect(heard > 200)
+        let before = chain.lower.viewer.frames.count
+        #expect(before > 60)
+        chain.upper.killHost()
+        chain.run(5)
+        #expect(chain.shown == [.hostLost])
+        #expect(chain.lower.viewer.events.contains { $0.event == .sourceVisibility(.hostLost) })
+        chain.upper.startHost(
+            acceptance: .none, trust: HostTrust(own: .host, remembered: [.viewer: "relay"], code: .none))
+        chain.run(6)
+        #expect(chain.shown == [.hostLost, .visible])
+        #expect(chain.lower.viewer.events.last { $0.event.isVisibility }?.event == .sourceVisibility(.visible))
+        #expect(chain.lower.viewer.frames.count > before + 60)
+        #expect(faults(chain) == [])
+        #expect(chain.lower.viewer.sounds.count > heard + 300)
+        let sessions = chain.lower.viewer.events.count { if case .paired = $0.event { true } else { false } }
+        #expect(sessions == 1)
+    }
+}
+
+extension ViewerEvent {
+    fileprivate var isVisibility: Bool { if case .sourceVisibility = self { true } else { false } }
+}

@@ -1,0 +1,55 @@
+import BeamMedia
+import BeamWire
+import Foundation
+import Testing
+
+@testable import BeamWeb
+
+/// The page on another web server than the host's: here a file.
+@Suite(
+    .serialized, .enabled(if: Janus.isInstalled, "Janus isn't installed (package janus)"),
+    .enabled(if: Chromium.isInstalled, "Chromium isn't there"))
+struct GatewayPageTests {
+    private static func state(_ name: String) -> String { "document.body.dataset.state === '\(name)'" }
+
+    @Test func whoHasTheLinkWatches() throws {
+        let janus = try Janus()
+        let address = try GatewayAddress(janus.address)
+        let gateway = try TestGateway(janus.address, try janus.credentials)
+        let film = Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
+        try #require(gateway.isReady())
+        let file = janus.folder.appending(path: "index.html")
+        try Data(WebPage.alone(gateway: address, host: "http://192.0.2.7:52347").utf8).write(to: file)
+        let chromium = try Chromium()
+        try chromium.navigate(file.absoluteString)
+        try chromium.wait(until: Self.state("code"))
+        #expect(try chromium.text("document.getElementById('detail').textContent").contains("http://192.0.2.7:52347"))
+        #expect(try chromium.evaluate("document.getElementById('code').offsetParent === null") as? Bool == true)
+
+        let door = GatewayDoor(address, gateway.point, try janus.credentials)
+        try chromium.navigate("about:blank")
+        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.wait(until: Self.state("playing"))
+        // It doesn't stay in the history.
+        #expect(try chromium.text("location.hash") == "")
+        #expect(try chromium.number("document.getElementById('video').videoWidth") == 640)
+
+        try chromium.navigate("about:blank")
+        let wrong = door.fragment.replacing(/pin=[^&]*/, with: "pin=guess")
+        try chromium.navigate(file.absoluteString + wrong)
+        try chromium.wait(until: Self.state("refused"))
+        withExtendedLifetime(film) {}
+    }
+
+    @Test func whereNoGatewayAnswersThePageSaysSo() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "beamroom-page-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "index.html")
+        try Data(WebPage.alone(gateway: try GatewayAddress("ws://127.0.0.1:9"), host: nil).utf8).write(to: file)
+        let chromium = try Chromium()
+        try chromium.navigate(file.absoluteString + "#g=4294967296&pin=a")
+        try chromium.wait(until: Self.state("unreachable"))
+        #expect(try chromium.text("document.getElementById('headline').textContent") == "The gateway can’t be reached")
+    }
+}
