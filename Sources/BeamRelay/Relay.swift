@@ -170,8 +170,9 @@ public final class Relay: Sendable {
 
     private func handle(_ event: ViewerEvent) {
         switch event {
+        // It is told of each connection, if there are any.
+        case .connecting: state.withLock { $0.relays = 0 }
         case .hostReached(let device):
-            state.withLock { $0.relays = 0 }
             if device == own {
                 handlers.onFailure(
                     "That host is this machine itself: what it shares, its viewers get from it. Run the relay on another machine."

@@ -365,7 +365,10 @@ enum RoomSample: SampleKind {
         case .codeNotTaken: [.codeNotTaken(at: Sample.door, why: "wrong")]
         case .refused: [.refused(.wrongCode)]
         case .letIn: [.letIn(by: key)]
-        case .ready: [.ready(room: "study", name: "sofa", key: key, port: 1, isProved: true)]
+        case .ready:
+            [nil, Sample.factsWithBrowsers.web].map {
+                .ready(room: "study", name: "sofa", key: key, port: 1, isProved: true, web: $0)
+            }
         case .nearRooms: [.nearRooms(room: "study", near: ["studi"])]
         case .otherRoom:
             [
@@ -393,7 +396,7 @@ enum RoomSample: SampleKind {
         case .stats:
             [
                 .stats(here: 2, sharing: 1, own: StreamRate(Sample.report(isFull: true), in: 1), viewers: 1),
-                .stats(here: 2, sharing: 1, own: nil, viewers: 0),
+                .stats(here: 2, sharing: 1, own: nil, viewers: 0, browsers: 1),
             ]
         case .summary: [.summary(seconds: 1)]
         }

@@ -30,7 +30,7 @@ extension EndToEnd {
                 ])
             let program = anna.program
             let port = try #require(try program.waitFor("ready").number("webPort").map { Int($0) })
-            #expect(program.errorText.contains("To watch in a browser, open http://\(address):\(port)"))
+            try program.waitForWords("To watch in a browser, open http://\(address):\(port)")
             let browsers = [try Chromium(), try Chromium()]
             for (browser, scheme) in zip(browsers, ["http", "https"]) {
                 try browser.navigate("\(scheme)://\(address):\(port)/#482913")

@@ -76,11 +76,11 @@ struct RelayConditionTests {
         #expect(keyframes.wanted(now: .at(10)) == .ask)
         #expect(keyframes.wanted(now: .at(10.2)) == .wait(until: .at(11)))
         #expect(keyframes.wanted(now: .at(10.5)) == .nothing)
-        #expect(keyframes.due(now: .at(11)))
-        #expect(!keyframes.due(now: .at(11)))
+        #expect(keyframes.due(now: .at(11)) == true)
+        #expect(keyframes.due(now: .at(11)) == false)
         #expect(keyframes.wanted(now: .at(11.1)) == .wait(until: .at(12)))
         keyframes.came()
-        #expect(!keyframes.due(now: .at(12)))
+        #expect(keyframes.due(now: .at(12)) == false)
         #expect(keyframes.wanted(now: .at(12)) == .ask)
     }
 
