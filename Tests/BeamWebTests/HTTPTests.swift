@@ -135,15 +135,20 @@ struct HTTPTests {
     @Test func connectionsFromOneAddressAreBounded() throws {
         let web = try TestWeb()
         let connections = try (0..<40).map { _ in try TestConnection(web.server.port) }
-        var open = 0
-        for connection in connections {
-            connection.send("GET / HT")
-            var byte: UInt8 = 0
-            usleep(20_000)
-            let got = recv(connection.descriptor, &byte, 1, Int32(MSG_DONTWAIT))
-            if got < 0, errno == EAGAIN { open += 1 }
+        for connection in connections { connection.send("GET / HT") }
+        func open() -> Int {
+            connections.count { connection in
+                var byte: UInt8 = 0
+                return recv(connection.descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) < 0
+                    && errno == EAGAIN
+            }
         }
-        #expect(open <= 16 && open > 0)
+        var count = open()
+        for _ in 0..<200 where count > 16 {
+            usleep(20_000)
+            count = open()
+        }
+        #expect(count <= 16 && count > 0)
     }
 
     @Test func httpsOnlySendsPagesOn() throws {

@@ -91,8 +91,11 @@ extension EndToEnd {
             defer { host.end() }
             // Destroyed, so who watched there is told.
             try chromium.wait(until: Self.state("lost"))
-            let new = try kept(machine)
-            #expect(new.count == 1 && new != old)
+            #expect(
+                try eventually(timeout: 30) {
+                    let new = try kept(machine)
+                    return new.count == 1 && new != old
+                })
             host.interrupt()
             #expect(try host.process.waitForEnd() == .exited(0))
             #expect(try kept(machine) == [])
