@@ -30,6 +30,8 @@ struct Browser: Sendable {
     var wake: MediaTime
     /// When something was heard of it last: RTCP, or an acknowledgement.
     var heard: MediaTime
+    /// Something was sent to it since its stream has begun: browsers don't report before.
+    private var isExpectedToReport = false
     /// It was told to be behind.
     var isBehind = false
     /// Disposable frames are left out.
@@ -76,8 +78,9 @@ struct Browser: Sendable {
     /// It gets less than others because of its path.
     var isReduced: Bool { layer != homeLayer }
 
-    /// Since when it has said nothing, though it should have; nil for a page that has acknowledged everything.
-    var silentSince: MediaTime? { packets == nil ? units?.waitingSince : heard }
+    /// Since when it has said nothing, though it should have; nil for a page that has acknowledged everything, and for a
+    /// browser that nothing was sent to.
+    var silentSince: MediaTime? { packets == nil ? units?.waitingSince : isExpectedToReport ? heard : nil }
 
     /// Something was heard of it lately, as far as that was to be expected.
     func isReachable(now: MediaTime) -> Bool { silentSince.map { now - $0 < Self.silence } ?? true }
@@ -104,6 +107,7 @@ struct Browser: Sendable {
     /// Another encoder begins.
     mutating func restart(bitRate: Int, now: MediaTime) {
         interrupt()
+        isExpectedToReport = false
         packets?.changeRate(bitRate, now: now)
         path.restart(now: now)
         (pausedUntil, pauses, badVerdicts) = (nil, 0, 0)
@@ -116,6 +120,7 @@ struct Browser: Sendable {
             let burst = packets?.sound(packet, timestamp: sound.timestamp, begins: newest.begins, now: now)
             guard let burst else { return nil }
             count(packets: 1, bytes: packet.payloadLength)
+            sentPackets(now: now)
             wake = min(wake, packets?.wake ?? .distantFuture)
             return .packets(id, burst)
         }
@@ -124,6 +129,12 @@ struct Browser: Sendable {
         else { return nil }
         count(packets: 1, bytes: unit.range.count)
         return .unit(id, unit)
+    }
+
+    /// Packets leave for it.
+    mutating func sentPackets(now: MediaTime) {
+        guard !isExpectedToReport else { return }
+        (isExpectedToReport, heard) = (true, now)
     }
 
     mutating func count(packets: Int, bytes: Int) {

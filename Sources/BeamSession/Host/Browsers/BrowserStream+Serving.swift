@@ -85,6 +85,7 @@ extension BrowserStream {
             guard let step, let burst = step.burst else { return step?.wait }
             browsers[index].lastOrder = frame.order
             browsers[index].count(packets: burst.count, bytes: burst.payloadBytes)
+            browsers[index].sentPackets(now: now)
             browsers[index].path.sent(packets: burst.count, bytes: burst.payloadBytes)
             outputs.append(.packets(browsers[index].id, burst))
             if step.isOver { finished(index, frame, position, now: now) }
