@@ -29,7 +29,7 @@ struct LineSplitter {
     var draft: [UInt8]? {
         guard isRedrawn, !isSkipping, !bytes.isEmpty else { return nil }
         // A character whose bytes haven't all come is left out.
-        let start = bytes.suffix(4).lastIndex { $0 & 0xC0 != 0x80 } ?? bytes.startIndex
+        let start: Int = bytes.suffix(4).lastIndex(where: { $0 & 0xC0 != 0x80 }) ?? bytes.startIndex
         let length = (~bytes[start]).leadingZeroBitCount
         return length > 1 && bytes.count - start < length ? Array(bytes[..<start]) : bytes
     }

@@ -130,10 +130,19 @@ struct PatternBackground {
     private func drawGreys() {
         let (ramp, steps) = (layout.ramp, layout.steps)
         canvas.fill(ramp, PatternPalette.black)
-        canvas.repeatLuma(
-            (0..<ramp.width).map { UInt8(16 + (219 * $0 + (ramp.width - 1) / 2) / max(1, ramp.width - 1)) }, in: ramp)
+        let last = max(1, ramp.width - 1)
+        let half: Int = (ramp.width - 1) / 2
+        let smooth = (0..<ramp.width).map { (x: Int) -> UInt8 in
+            let above: Int = (219 * x + half) / last
+            return UInt8(16 + above)
+        }
+        canvas.repeatLuma(smooth, in: ramp)
         canvas.fill(steps, PatternPalette.black)
-        canvas.repeatLuma((0..<steps.width).map { UInt8(16 + 219 * ($0 * 11 / steps.width) / 10) }, in: steps)
+        let stepped = (0..<steps.width).map { (x: Int) -> UInt8 in
+            let step: Int = x * 11 / steps.width
+            return UInt8(16 + 219 * step / 10)
+        }
+        canvas.repeatLuma(stepped, in: steps)
     }
 
     /// A zone plate, and lines and checkerboards of one and two pixels.

@@ -61,7 +61,8 @@ struct PatternDesktop: PatternDrawing {
         let bounds = canvas.bounds
         canvas.fill(bounds, PatternColour(y: 70, cb: 152, cr: 112))
         for y in 0..<bounds.height {
-            let row = (0..<bounds.width).map { UInt8(54 + 40 * $0 / bounds.width + 36 * y / bounds.height) }
+            let left = 54 + 36 * y / bounds.height
+            let row = (0..<bounds.width).map { (x: Int) -> UInt8 in UInt8(left + 40 * x / bounds.width) }
             canvas.repeatLuma(row, in: PixelRect(x: 0, y: y, width: bounds.width, height: 1))
         }
     }

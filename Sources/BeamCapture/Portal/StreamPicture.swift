@@ -31,7 +31,7 @@ enum StreamPicture: Equatable {
 }
 
 extension PixelRect {
-    fileprivate init(_ rect: beam_rect) {
+    fileprivate init(_ rect: beam_portal_rect) {
         self.init(x: Int(rect.x), y: Int(rect.y), width: Int(rect.width), height: Int(rect.height))
     }
 }

@@ -46,12 +46,13 @@ final class Pass {
             ]
         case .recording(let path, _, _): source = [path]
         }
-        let arguments =
-            ["share", "--json", "--source"] + source + [
-                "--no-discovery", "--bind", "127.0.0.1", "--port", "0", "--media-port", "0", "--accept", "all",
-                "--name", "beamroom measure", "--time-limit", "\(seconds + 60)",
-            ] + (cell.bitRate.map { ["--video-bit-rate", "\($0)"] } ?? [])
-            + (plan.encoder.map { ["--video-encoder", $0] } ?? [])
+        var arguments = ["share", "--json", "--source"] + source
+        arguments += [
+            "--no-discovery", "--bind", "127.0.0.1", "--port", "0", "--media-port", "0", "--accept", "all",
+            "--name", "beamroom measure", "--time-limit", "\(seconds + 60)",
+        ]
+        if let rate = cell.bitRate { arguments += ["--video-bit-rate", "\(rate)"] }
+        if let encoder = plan.encoder { arguments += ["--video-encoder", encoder] }
         host = try ChildProgram(
             plan.program, arguments, environment: ["XDG_STATE_HOME": plan.scratch + "/host"],
             number: Self.hostNumber, mailbox: mailbox)
@@ -69,10 +70,11 @@ final class Pass {
         // Whatever it plays goes nowhere: nobody hears it, and no sound server is needed.
         var environment = ["SDL_AUDIODRIVER": "dummy"]
         if cell.isHere { environment["XDG_STATE_HOME"] = plan.scratch + "/viewer" }
-        let arguments =
-            ["watch", address, "--json", "--time-limit", "\(seconds + 60)"] + (cell.hasWindow ? [] : ["--no-window"])
-            + (plan.decoder.map { ["--video-decoder", $0] } ?? []) + (plan.codeFile.map { ["--code-file", $0] } ?? [])
-            + more
+        var arguments = ["watch", address, "--json", "--time-limit", "\(seconds + 60)"]
+        if !cell.hasWindow { arguments.append("--no-window") }
+        if let decoder = plan.decoder { arguments += ["--video-decoder", decoder] }
+        if let file = plan.codeFile { arguments += ["--code-file", file] }
+        arguments += more
         viewer = try ChildProgram(
             plan.program, arguments, environment: environment, number: Self.viewerNumber, mailbox: mailbox)
         // With a remote host, a person may have to admit the viewer, so wait longer.

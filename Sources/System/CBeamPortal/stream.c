@@ -151,8 +151,8 @@ beam_stream_state beam_stream_get_state(beam_stream *stream) { return stream->st
 
 // --- buffers ---------------------------------------------------------------------------------------------------------
 
-static beam_rect rect_of(const struct spa_region *region) {
-    return (beam_rect){region->position.x, region->position.y, region->size.width, region->size.height};
+static beam_portal_rect rect_of(const struct spa_region *region) {
+    return (beam_portal_rect){region->position.x, region->position.y, region->size.width, region->size.height};
 }
 
 // The metadata is in memory that the source may write to at any time: each field is read once.

@@ -55,7 +55,7 @@ typedef struct {
 typedef struct {
     int32_t x, y;
     uint32_t width, height;
-} beam_rect;
+} beam_portal_rect;
 
 /// A buffer of the source with its metadata. Valid until it is given back.
 ///
@@ -73,7 +73,7 @@ typedef struct {
     int is_corrupted;
     /// The part of the picture that counts, if `has_crop`.
     int has_crop;
-    beam_rect crop;
+    beam_portal_rect crop;
     /// How the picture was turned, of enum spa_meta_videotransform_value: wlroots' portal hands out a turned monitor's pixels
     /// as they are scanned out. 0: not at all.
     uint32_t transform;
