@@ -25,11 +25,11 @@ final class GatewaySink: FrameSink {
         init(_ wish: SoundWish) { self.wish = wish }
 
         func set(_ demand: SoundDemand, of gateway: Int) {
-            let all = demands.withLock { demands in
+            // Told under the lock: of two gateways at a time the later one has the last word.
+            demands.withLock { demands in
                 demands[gateway] = demand
-                return demands.values.reduce(SoundDemand()) { $0.union($1) }
+                wish.set(demands.values.reduce(SoundDemand()) { $0.union($1) })
             }
-            wish.set(all)
         }
     }
 
@@ -48,11 +48,18 @@ final class GatewaySink: FrameSink {
             }
         }
 
-        var all: [GatewayDoor] { doors.withLock { $0.sorted { $0.key < $1.key }.map(\.value) } }
+        var all: [GatewayDoor] { doors.withLock { Self.inOrder($0) } }
+
+        private static func inOrder(_ doors: [Int: GatewayDoor]) -> [GatewayDoor] {
+            doors.sorted { $0.key < $1.key }.map(\.value)
+        }
 
         private func set(_ door: GatewayDoor?, of gateway: Int) {
-            doors.withLock { $0[gateway] = door }
-            onChange(all)
+            // Told under the lock: of two gateways at a time the later one has the last word.
+            doors.withLock { doors in
+                doors[gateway] = door
+                onChange(Self.inOrder(doors))
+            }
         }
     }
 
@@ -94,7 +101,7 @@ final class GatewaySink: FrameSink {
                 members.append(Member(gateway: gateway, consumer: consumer))
             }
         } catch {
-            for member in members { member.gateway.shutdown() }
+            Self.end(members)
             records.finish()
             throw error
         }
@@ -111,10 +118,15 @@ final class GatewaySink: FrameSink {
         for member in members { member.gateway.submit(sound) }
     }
 
-    /// Ends the streams of all who watch at the gateways.
+    /// Ends the streams of all who watch at the gateways; returns after 2 s at the latest, however many don't answer.
     func close() {
-        for member in members { member.gateway.shutdown() }
+        Self.end(members)
         records.finish()
+    }
+
+    private static func end(_ members: [Member]) {
+        for member in members { member.gateway.beginShutdown() }
+        for member in members { member.gateway.shutdown() }
     }
 
     /// Those by which browsers can watch now.

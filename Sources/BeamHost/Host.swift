@@ -81,8 +81,9 @@ public final class Host: Sendable {
         let gateways = try Self.gateways(
             options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, wanted, gatewaySound, web,
             onNotice)
-        // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
-        let sinks = ([network, web, gateways, recorder] as [(any FrameSink)?]).compactMap { $0 }
+        // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk. Gateways
+        // come last: one that doesn't answer must not hold up the recording's end.
+        let sinks = ([network, web, recorder, gateways] as [(any FrameSink)?]).compactMap { $0 }
         source.onVisibility { Self.tell($0, server, web, onNotice) }
         let capture = CaptureStage(source, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(

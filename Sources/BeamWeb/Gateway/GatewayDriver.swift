@@ -29,6 +29,8 @@ final class GatewayDriver: LoopDriver {
     private(set) var viewers = 0
     private(set) var isReady = false
     private var ending: EventLoopPromise<Void>?
+    /// Nil before the end.
+    private var ended: EventLoopFuture<Void>?
 
     /// Of a mountpoint.
     private struct Path {
@@ -59,10 +61,11 @@ final class GatewayDriver: LoopDriver {
         return loop.makeSucceededVoidFuture()
     }
 
-    /// Destroys the mountpoint, and closes all.
+    /// Destroys the mountpoint, and closes all. A second call waits for the first one's end.
     func shutdown() -> EventLoopFuture<Void> {
+        if let ended { return ended }
         let promise = loop.makePromise(of: Void.self)
-        ending = promise
+        (ending, ended) = (promise, promise.futureResult)
         control.end(now: .now)
         pump()
         return promise.futureResult

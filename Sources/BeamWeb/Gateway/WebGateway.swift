@@ -98,6 +98,9 @@ public final class WebGateway: Sendable {
     /// Those at the end once it is shut down. Waits for the event loop.
     public var figures: GatewayFigures { handle.statistics }
 
+    /// Begins what `shutdown` waits for, so that several can end at the same time.
+    public func beginShutdown() { handle.perform { _ = $0.shutdown() } }
+
     /// Destroys the mountpoint, which ends the streams of all who watch there; returns when that is done, after 2 s at the
     /// latest.
     public func shutdown() { handle.end() }
