@@ -37,6 +37,7 @@ enum GatewayText {
             reason.isEmpty ? "it refuses (code \(code))" : "it refuses, and says “\(reason)” (code \(code))"
         case .silent: "it hasn't answered for 10 s"
         case .badAnswer: "its answer makes no sense"
+        case .flood: "it sends far more than it was asked for"
         case .lost: "the connection to it is lost"
         case .unprotected(let reason): "packets can't be protected, because \(reason)"
         }
@@ -53,7 +54,7 @@ enum GatewayText {
             "Compare the file of --web-gateway-token-file with its configuration, and its clock with this one's."
         case .noPlugin: "Enable libjanus_streaming.so there."
         case .adminKey: "Write its admin_key into the file of --web-gateway-token-file."
-        case .refused, .badAnswer: "Its log may say more."
+        case .refused, .badAnswer, .flood: "Its log may say more."
         case .unprotected: "Install libsrtp2-1 and libssl3."
         }
     }

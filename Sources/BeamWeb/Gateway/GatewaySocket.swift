@@ -1,3 +1,5 @@
+import BeamClock
+import BeamMedia
 import BeamSession
 import BeamSockets
 import BeamWire
@@ -20,6 +22,11 @@ final class GatewaySocket: ChannelInboundHandler {
     }
 
     private static let mostParts = 64
+    /// Bytes, and what each frame counts beside its own: Janus answers each request, of which there is one each 2 s, with
+    /// 1 or 2 kB, and asks now and then whether the host is there.
+    private static let bytesPerSecond = 32 << 10
+    private static let byteBurst = 128 << 10
+    private static let frameCost = 1 << 10
     private let address: GatewayAddress
     private let request: WebSocketRequest
     private var events: Events?
@@ -28,6 +35,7 @@ final class GatewaySocket: ChannelInboundHandler {
     private var isOpen = false
     private var parts: [UInt8]?
     private var partCount = 0
+    private var rate = TokenBucket(capacity: byteBurst, bitsPerSecond: bytesPerSecond * 8)
     /// What went wrong before the channel was closed.
     private var failure: GatewayProblem?
 
@@ -80,6 +88,8 @@ final class GatewaySocket: ChannelInboundHandler {
     }
 
     private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer, on channel: any Channel) {
+        // A gateway that reads nothing of what is sent there.
+        guard channel.isWritable else { return reset(.lost) }
         // RFC 6455, 5.3: a client's frames are masked.
         channel.writeAndFlush(
             WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data), promise: nil)
@@ -91,6 +101,17 @@ final class GatewaySocket: ChannelInboundHandler {
         guard let channel else { return }
         if isOpen { write(.connectionClose, ByteBuffer(bytes: [0x03, 0xE8]), on: channel) }
         channel.close(promise: nil)
+    }
+
+    /// Closes at once: what waits to be sent is dropped.
+    private func reset(_ problem: GatewayProblem) {
+        failure = failure ?? problem
+        if let channel {
+            // From before TLS, which would wait for the other side's end.
+            let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
+            if let tls { tls.close(promise: nil) } else { channel.reset() }
+        }
+        end(problem)
     }
 
     private func end(_ problem: GatewayProblem) {
@@ -166,6 +187,7 @@ final class GatewaySocket: ChannelInboundHandler {
 
     fileprivate func frame(_ frame: WebSocketFrame, _ channel: any Channel) {
         guard events != nil else { return }
+        guard rate.take(Self.frameCost + frame.data.readableBytes, now: .now) == nil else { return reset(.flood) }
         // RFC 6455, 5.1: a server's frames aren't masked; no extension was agreed on.
         guard frame.maskKey == nil, !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return end(.badAnswer) }
         switch frame.opcode {

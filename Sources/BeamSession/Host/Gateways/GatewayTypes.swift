@@ -21,6 +21,8 @@ public enum GatewayProblem: Error, Sendable, Hashable {
     case silent
     /// Its answer can't be used.
     case badAnswer
+    /// It sends far more than it was asked for.
+    case flood
     /// The connection was there, and was lost.
     case lost
     /// This machine can't protect what it sends; why.
