@@ -161,7 +161,7 @@ extension WebDriver {
 
     private func admit(_ page: Page, _ form: PageMessage.StreamForm) {
         page.enter(.admitted(form), now: .now)
-        if page.takesPackets, let gateway = nextGateway() { return send(page, on: gateway) }
+        if page.takesPackets, let gateway = nextGateway(for: page) { return send(page, on: gateway) }
         if let connection = page.connection { listener?.identified(connection.id) }
         if page.isSecure {
             let token = PageToken.random()
@@ -183,10 +183,11 @@ extension WebDriver {
     }
 
     /// One after another, so that they get about the same number of browsers.
-    private func nextGateway() -> GatewayDoor? {
-        guard !gateways.isEmpty else { return nil }
-        gatewayTurn = (gatewayTurn + 1) % gateways.count
-        return gateways[gatewayTurn]
+    private func nextGateway(for page: Page) -> GatewayDoor? {
+        let reached = gateways.filter { $0.isReached(from: page.address) }
+        guard !reached.isEmpty else { return nil }
+        gatewayTurn = (gatewayTurn + 1) % reached.count
+        return reached[gatewayTurn]
     }
 
     /// The browser watches by a gateway: the host has nothing more to do with it.

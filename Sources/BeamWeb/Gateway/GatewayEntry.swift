@@ -13,6 +13,9 @@ public struct GatewayDoor: Sendable {
         self.credentials = credentials
     }
 
+    /// Whether a browser at that address can reach it: a gateway on loopback is there for this machine's own only.
+    func isReached(from browser: IPAddress) -> Bool { !address.isLoopback || browser.isLoopback }
+
     /// What is put behind the address of a page that stands by itself (`beamroom web-page`): who opens that watches, until the
     /// share ends, and comes in for 12 h.
     public var fragment: String {

@@ -109,16 +109,16 @@ final class TestWeb: Sendable {
     }
 }
 
-/// A TCP connection to loopback.
+/// A TCP connection to loopback, or to another address of this machine.
 final class TestConnection {
     let descriptor: Int32
 
-    init(_ port: UInt16) throws {
+    init(_ port: UInt16, at host: UInt32 = 0x7F00_0001) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = host.bigEndian
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -181,11 +181,13 @@ final class TestSocket {
     private var received: [UInt8] = []
 
     /// Opens one.
-    init(_ port: UInt16, agent: String = "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0 Safari/537.36") throws {
-        connection = try TestConnection(port)
-        connection.send(
-            Self.request(
-                host: "127.0.0.1:\(port)", origin: "http://127.0.0.1:\(port)", extra: "User-Agent: \(agent)\r\n"))
+    init(
+        _ port: UInt16, agent: String = "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0 Safari/537.36",
+        at host: UInt32 = 0x7F00_0001
+    ) throws {
+        connection = try TestConnection(port, at: host)
+        let name = "\(IPAddress.v4(host)):\(port)"
+        connection.send(Self.request(host: name, origin: "http://\(name)", extra: "User-Agent: \(agent)\r\n"))
         while true {
             let part = connection.receive()
             try #require(!part.isEmpty, "the connection was closed")
