@@ -236,9 +236,11 @@ final class GatewayDriver: LoopDriver {
         guard !isBinding else { return }
         isBinding = true
         let bound = NIOLoopBound(self, eventLoop: loop)
+        // Not by a name: the system resolves even 0.0.0.0 to an IPv6 address where no other than loopback's is IPv4.
+        let any: IPAddress = remote.isV6 ? .v6(high: 0, low: 0, scope: 0) : .v4(0)
         SocketOptions.makeMediaBootstrap(on: loop) { channel in
             try channel.pipeline.syncOperations.addHandler(GatewayMediaHandler(bound.value))
-        }.bind(host: remote.isV6 ? "::" : "0.0.0.0", port: 0).whenComplete { result in
+        }.bind(to: any.socketAddress(port: 0, onV6Socket: remote.isV6)).whenComplete { result in
             bound.value.isBinding = false
             switch result {
             case .success(let channel): bound.value.bound(channel)
