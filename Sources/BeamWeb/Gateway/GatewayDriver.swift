@@ -220,9 +220,7 @@ final class GatewayDriver: LoopDriver {
         do {
             path = Path(ports: ports, session: try SRTPSession(sending: key), remote: remote)
         } catch {
-            socket?.close()
-            socket = nil
-            return control.failed(.unprotected(reason: error.reason), now: .now)
+            return control.sendingFailed(.unprotected(reason: error.reason), now: .now)
         }
         stream.stop(now: .now)
         bind(for: remote)
@@ -230,7 +228,7 @@ final class GatewayDriver: LoopDriver {
 
     /// Opens the socket that it is sent from, anew for another family of addresses.
     private func bind(for remote: IPAddress) {
-        if let media, media.channel.localAddress?.isV6 == remote.isV6 { return stream.begin(now: .now) }
+        if let media, media.channel.localAddress?.isV6 == remote.isV6 { return beginSending() }
         media?.channel.close(promise: nil)
         media = nil
         guard !isBinding else { return }
@@ -244,10 +242,20 @@ final class GatewayDriver: LoopDriver {
             bound.value.isBinding = false
             switch result {
             case .success(let channel): bound.value.bound(channel)
-            case .failure(let error):
-                bound.value.handlers.onEvent(.problem(.unreachable(reason: networkReason(error))))
+            case .failure(let error): bound.value.bindFailed(networkReason(error))
             }
         }
+    }
+
+    private func bindFailed(_ reason: String) {
+        control.sendingFailed(.unreachable(reason: reason), now: .now)
+        pump()
+    }
+
+    private func beginSending() {
+        stream.begin(now: .now)
+        if viewers > 0 { stream.setWatched(true, now: .now) }
+        control.sendingBegan(now: .now)
     }
 
     private func bound(_ channel: any Channel) {
@@ -259,8 +267,7 @@ final class GatewayDriver: LoopDriver {
         // What can't be sent is lost, as on the path.
         media = (channel, MediaSender(channel, onFailure: { _ in }))
         guard path.remote.isV6 == channel.localAddress?.isV6 else { return bind(for: path.remote) }
-        stream.begin(now: .now)
-        if viewers > 0 { stream.setWatched(true, now: .now) }
+        beginSending()
         pump()
     }
 

@@ -11,6 +11,10 @@ struct FakeGateway {
     var mountpoints: [Int: String] = [:]
     var viewers = 0
     var isReachable = true
+    /// Why nothing can be sent to its mountpoints; nil: it can.
+    var sendingProblem: GatewayProblem?
+    /// Nothing is ready to be sent, ever.
+    var isPreparing = false
     /// Answers by the request's kind instead of the usual ones; nil: none at all.
     var answers: [String: String?] = [:]
 
@@ -77,7 +81,14 @@ struct FakeGateway {
                 }
             case .disconnect: isConnected = false
             case .send(let request, let transaction): answer(request, transaction)
-            case .begin(_, let key): begun.append(key)
+            case .begin(_, let key):
+                begun.append(key)
+                if isPreparing { continue }
+                if let sendingProblem {
+                    control.sendingFailed(sendingProblem, now: now)
+                } else {
+                    control.sendingBegan(now: now)
+                }
             case .stop: stops += 1
             case .event(let event): events.append(event)
             case .cleared(let point): cleared.append(point)

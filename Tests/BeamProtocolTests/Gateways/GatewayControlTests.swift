@@ -91,6 +91,41 @@ struct GatewayControlTests {
             gateway.begun.count == 2 && gateway.mountpoints.count == 1 && gateway.events.last == .ready(again: true))
     }
 
+    /// Browsers aren't sent there meanwhile, and what was made is made anew.
+    @Test func whatCannotBeSentIsAProblemThatIsTriedAgainLessAndLess() {
+        var gateway = FakeGateway()
+        gateway.sendingProblem = .unprotected(reason: "no library")
+        gateway.run(120)
+        let pauses = zip(gateway.connects, gateway.connects.dropFirst()).map { ($1 - $0).inSeconds.rounded() }
+        #expect(Array(pauses.prefix(6)) == [1, 2, 4, 8, 16, 30] && pauses.dropFirst(6).allSatisfy { $0 == 30 })
+        #expect(gateway.events == [.problem(.unprotected(reason: "no library"))])
+        #expect(gateway.stops == gateway.begun.count && gateway.mountpoints.count == 1)
+        gateway.sendingProblem = nil
+        gateway.run(31)
+        #expect(gateway.events.last == .ready(again: false) && gateway.mountpoints.count == 1)
+        // Later, too.
+        gateway.viewers = 2
+        gateway.run(12)
+        gateway.control.sendingFailed(.unreachable(reason: "no port"), now: gateway.now)
+        gateway.drain()
+        #expect(gateway.events.suffix(2) == [.viewers(0), .problem(.unreachable(reason: "no port"))])
+        gateway.run(4)
+        #expect(gateway.events.suffix(2) == [.ready(again: true), .viewers(2)])
+    }
+
+    /// Nothing is said about what it is sent.
+    @Test func whatIsBeingPreparedIsWaitedForAndEnds() {
+        var gateway = FakeGateway()
+        gateway.isPreparing = true
+        gateway.run(9)
+        #expect(gateway.events.isEmpty && gateway.begun.count == 1)
+        gateway.run(2)
+        #expect(gateway.events == [.problem(.unreachable(reason: "no way to it was found"))] && gateway.stops == 1)
+        gateway.run(2)
+        gateway.end()
+        #expect(gateway.hasEnded && gateway.mountpoints.isEmpty)
+    }
+
     /// An answer that never came leaves the mountpoint there: the next try removes it.
     @Test func anUnansweredCreationIsMadeGood() {
         var gateway = FakeGateway()

@@ -127,6 +127,25 @@ struct GatewayStreamTests {
         #expect(run.demands.map(\.isWatched) == [true, false, true])
     }
 
+    /// The gateway says again and again that nobody watches, which is no news to the control.
+    @Test func aRequestAloneIsEndedWhereNobodyWatchesAsTheGatewaySays() {
+        var (run, gateway) = (Run(), FakeGateway())
+        gateway.run(3)
+        run.stream.begin(now: run.now)
+        run.drain()
+        run.askForKeyframe(source: 0)
+        for _ in 0..<10 {
+            let told = gateway.events.count
+            gateway.run(1)
+            for case .viewers(let count) in gateway.events[told...] {
+                run.stream.setWatched(count > 0, now: run.now)
+            }
+            run.run(1000)
+        }
+        #expect(gateway.requests.count { FakeGateway.kind($0.0) == "info" } >= 5)
+        #expect(run.demands.map(\.isWatched) == [true, false])
+    }
+
     /// Others go on watching meanwhile.
     @Test func aRequestInterruptsNothingAndIsAnsweredOnceASecond() {
         var run = Run()

@@ -26,6 +26,8 @@ public struct GatewayControl: Sendable {
         case connecting(since: MediaTime)
         /// A request was sent; what it was for.
         case asking(Step, transaction: String, since: MediaTime)
+        /// The mountpoint is there, and what it is sent is being prepared.
+        case beginning(JanusRequest.Handle, since: MediaTime)
         case running(JanusRequest.Handle, nextPoll: MediaTime)
         case over
     }
@@ -83,8 +85,21 @@ public struct GatewayControl: Sendable {
     public mutating func failed(_ problem: GatewayProblem, now: MediaTime) {
         switch stage {
         case .resting, .over: return
-        case .connecting, .asking, .running: rest(problem, now: now)
+        case .connecting, .asking, .beginning, .running: rest(problem, now: now)
         }
+    }
+
+    /// Packets can be sent to the mountpoint.
+    public mutating func sendingBegan(now: MediaTime) {
+        guard case .beginning(let handle, _) = stage else { return }
+        run(handle, viewers: 0, now: now)
+    }
+
+    /// They can't, or no more: the mountpoint is made anew after a pause, which grows.
+    public mutating func sendingFailed(_ problem: GatewayProblem, now: MediaTime) {
+        guard endsAt == nil else { return }
+        stop()
+        giveUp(problem, now: now)
     }
 
     /// A text message has arrived.
@@ -102,7 +117,7 @@ public struct GatewayControl: Sendable {
         endsAt = now + Self.endPatience
         stop()
         switch stage {
-        case .running(let handle, _): destroy(handle, now: now)
+        case .beginning(let handle, _), .running(let handle, _): destroy(handle, now: now)
         case .asking(.polling(let handle), _, _), .asking(.checking(let handle), _, _),
             .asking(.creating(let handle, _), _, _):
             destroy(handle, now: now)
@@ -125,7 +140,7 @@ public struct GatewayControl: Sendable {
         let own: MediaTime? =
             switch stage {
             case .resting(let until): until
-            case .connecting(let since), .asking(_, _, let since): since + Self.patience
+            case .connecting(let since), .asking(_, _, let since), .beginning(_, let since): since + Self.patience
             case .running(_, let nextPoll): nextPoll
             case .over: nil
             }
@@ -143,6 +158,7 @@ public struct GatewayControl: Sendable {
             outputs.append(.connect)
         case .connecting: giveUp(.unreachable(reason: "no answer"), now: now)
         case .asking: giveUp(.silent, now: now)
+        case .beginning: sendingFailed(.unreachable(reason: "no way to it was found"), now: now)
         case .running(let handle, _): ask(.polling(handle), .info(handle, configuration.mountpoint), now: now)
         case .over: break
         }
@@ -246,8 +262,8 @@ public struct GatewayControl: Sendable {
         guard !configuration.hasSound || ports.sound != nil else { return giveUp(.badAnswer, now: now) }
         isCreated = true
         hasBegun = true
+        stage = .beginning(handle, since: now)
         outputs.append(.begin(ports, key))
-        run(handle, viewers: 0, now: now)
     }
 
     private mutating func run(_ handle: JanusRequest.Handle, viewers: Int, now: MediaTime) {

@@ -66,7 +66,8 @@ extension GatewayControl {
         /// Close it, without a word to this object.
         case disconnect
         case send(JanusRequest, transaction: String)
-        /// The mountpoint takes packets at these ports of the gateway, with this key; any other one is forgotten.
+        /// The mountpoint takes packets at these ports of the gateway, with this key; any other one is forgotten. Answered by
+        /// `sendingBegan` or `sendingFailed`.
         case begin(GatewayPorts, GatewayKey)
         /// It takes none any more.
         case stop
