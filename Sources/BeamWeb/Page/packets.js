@@ -13,10 +13,13 @@ class PacketStream {
     this.video = element('video');
     this.video.muted = true;
     this.connection = null;
+    this.isClosed = false;
     this.size = null;
   }
 
+  /// Takes the first one only: a gateway may send any number.
   async offer(sdp) {
+    if (this.connection || this.isClosed) return;
     const connection = this.connection = new RTCPeerConnection();
     connection.ontrack = event => this.track(event);
     connection.onicecandidate = event => this.on.candidate?.(event.candidate);
@@ -104,6 +107,7 @@ class PacketStream {
   }
 
   close() {
+    this.isClosed = true;
     this.connection?.close();
     this.connection = null;
     this.video.srcObject = null;

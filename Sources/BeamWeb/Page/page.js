@@ -313,10 +313,17 @@ const page = {
     }, 15000);
   },
 
+  /// By the same entry it can be tried again, unless it was refused.
   gatewayOver(state, headline, detail) {
     if (this.isOver) return;
-    this.entry = null;
+    if (state === 'refused') this.entry = null;
     this.over(state, headline, detail);
+  },
+
+  again() {
+    if (!this.entry) return this.askForCode();
+    this.tries = 0;
+    this.enterGateway();
   },
 
   /// The share has ended, or the gateway begins anew: the same number and PIN open it then.
@@ -452,7 +459,7 @@ element('entry').addEventListener('submit', event => {
 });
 element('code').addEventListener('input', () => screenView.problem(''));
 element('ask').addEventListener('click', () => page.hello(null));
-element('again').addEventListener('click', () => page.askForCode());
+element('again').addEventListener('click', () => page.again());
 element('full').addEventListener('click', () => fullScreen.toggle());
 element('shot').addEventListener('click', () => takeScreenshot(page.stream));
 element('info').addEventListener('click', () => statistics.toggle(() => page.stream));

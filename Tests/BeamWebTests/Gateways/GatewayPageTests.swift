@@ -41,6 +41,44 @@ struct GatewayPageTests {
         withExtendedLifetime(film) {}
     }
 
+    /// As while the host has paused. The link needn't be opened again.
+    @Test func whoeverSawNoPictureCanTryAgain() throws {
+        let janus = try Janus()
+        let address = try GatewayAddress(janus.address)
+        let gateway = try TestGateway(janus.address, try janus.credentials)
+        try #require(gateway.isReady())
+        let file = janus.folder.appending(path: "index.html")
+        try Data(WebPage.alone(gateway: address, host: nil).utf8).write(to: file)
+        let chromium = try Chromium()
+        let door = GatewayDoor(address, gateway.point, try janus.credentials)
+        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.wait(until: Self.state("unreachable"))
+        let film = Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
+        try chromium.evaluate("document.getElementById('again').click()")
+        try chromium.wait(until: Self.state("playing"))
+        withExtendedLifetime(film) {}
+    }
+
+    /// Each would be another connection.
+    @Test func onlyTheFirstOfferIsTaken() throws {
+        let chromium = try Chromium()
+        try chromium.evaluate(
+            """
+            (() => {
+              const element = () => document.createElement('video');
+              \(String(decoding: PackageResources.packets_js, as: UTF8.self))
+              window.made = window.failed = 0;
+              window.RTCPeerConnection = class extends RTCPeerConnection { constructor() { super(); window.made += 1; } };
+              const stream = new PacketStream({ failed: () => { window.failed += 1; } });
+              for (let i = 0; i < 100; i++) stream.offer('v=0');
+              stream.close();
+              stream.offer('v=0');
+            })()
+            """)
+        try chromium.wait(until: "window.failed === 1")
+        #expect(try chromium.number("window.made") == 1)
+    }
+
     @Test func whereNoGatewayAnswersThePageSaysSo() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "beamroom-page-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
