@@ -6,9 +6,9 @@ import Glibc
 /// `gateways.json`: a host that is killed leaves its mountpoint there, and the next one to the same gateway destroys it.
 extension TrustStore {
     static let gatewaysName = "gateways.json"
-    /// In bytes. An entry takes about 200.
+    /// In bytes. An entry takes about 200, and with long names some 900.
     static let maxGatewayBytes = 64 << 10
-    /// When one more comes, the oldest is forgotten.
+    /// When one more comes, or more bytes, the oldest are forgotten.
     static let maxMountpoints = 128
 
     private struct Form: Codable {
@@ -71,7 +71,16 @@ extension TrustStore {
         try directory.locked { () throws(TrustStoreError) in
             var entries = try entries(in: directory)
             change(&entries)
-            try directory.write(StoredForm.bytes(Form(mountpoints: entries)), to: Self.gatewaysName)
+            try directory.write(Self.bytes(&entries), to: Self.gatewaysName)
+        }
+    }
+
+    /// Forgets the oldest until the rest can be read again.
+    private static func bytes(_ entries: inout [Entry]) -> [UInt8] {
+        while true {
+            let bytes = StoredForm.bytes(Form(mountpoints: entries))
+            if bytes.count <= maxGatewayBytes || entries.isEmpty { return bytes }
+            entries.removeFirst()
         }
     }
 }

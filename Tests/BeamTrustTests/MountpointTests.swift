@@ -51,4 +51,18 @@ struct MountpointTests {
             #expect(try store.abandonedMountpoints(at: "wss://a").count == TrustStore.maxMountpoints)
         }
     }
+
+    /// So many entries with names of the longest kind are more than what is read: the newest stay.
+    @Test func longNamesForgetTheOldestOnly() throws {
+        try withStore { store in
+            let run = try #require(HostRun.current)
+            let ended = HostRun(pid: run.pid, start: run.start &- 1)
+            let name = "wss://a/" + String(repeating: "a", count: 504)
+            let points = (0..<TrustStore.maxMountpoints).map { _ in point() }
+            for point in points { try store.keepMountpoint(point, at: name, of: ended) }
+            let kept = try store.abandonedMountpoints(at: name).map(\.id)
+            #expect((50..<TrustStore.maxMountpoints).contains(kept.count), "\(kept.count)")
+            #expect(kept == points.suffix(kept.count).map(\.id))
+        }
+    }
 }

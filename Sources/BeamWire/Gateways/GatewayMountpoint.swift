@@ -6,7 +6,7 @@ public struct GatewayMountpoint: Sendable, Hashable, Codable {
     public let secret: String
     public let pin: String
 
-    /// Letters and digits: more than 180 random bits each.
+    /// Of 64 different characters: 192 random bits each.
     static let secretLength = 32
 
     /// `random` has to be a generator for cryptography.
