@@ -122,6 +122,7 @@ extension EndToEnd {
         @Test(arguments: [
             (["--web-gateway", "wss://gateway.example"], "is for --web"),
             (["--web", "--web-gateway", "ws://192.0.2.7"], "use wss://"),
+            (["--web", "--web-gateway", "wss://[2001:db8::7]"], "Give its name"),
             (["--web", "--web-gateway-token-file", "f"], "are for --web-gateway"),
             (["--web", "--web-gateway", "wss://a", "--web-gateway", "wss://a"], "twice"),
         ])

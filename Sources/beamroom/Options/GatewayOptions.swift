@@ -48,10 +48,18 @@ struct GatewayOptions: ParsableArguments {
 
 extension GatewayAddress {
     static func reading(_ text: String) throws -> GatewayAddress {
+        let address: GatewayAddress
         do throws(Failure) {
-            return try GatewayAddress(text)
+            address = try GatewayAddress(text)
         } catch {
             throw ValidationError("“\(text)” isn't a gateway's address: \(error.description).")
         }
+        // The page's content policy names the gateway, and can't name IPv6 addresses (CSP 3, 2.3.1, host-char).
+        guard !address.host.contains(":") else {
+            throw ValidationError(
+                "“\(text)” can't be used: browsers don't let the page connect to a gateway that is named by an IPv6 "
+                    + "address. Give its name.")
+        }
+        return address
     }
 }
