@@ -6,11 +6,16 @@ extension EndToEnd {
     @Suite(.needsProgram) struct MeetingKeptTests {
         /// A statement of the form that BeamRoom had before 2026-11-26: the room's beginning.
         private func statement(_ room: String) -> String {
-            let fields: [UInt8] =
-                [1, 0] + [UInt8](repeating: 0, count: 8) + [UInt8](repeating: 7, count: 16)
-                + [UInt8(room.utf8.count)] + room.utf8 + [4] + Array("Anna".utf8)
-            let signed = [4] + [UInt8](repeating: 9, count: 64) + [UInt8](repeating: 1, count: 64)
-            return Data(signed + [0, UInt8(fields.count)] + fields).base64EncodedString()
+            var fields: [UInt8] = [1, 0] + [UInt8](repeating: 0, count: 8)
+            fields += [UInt8](repeating: 7, count: 16)
+            fields.append(UInt8(room.utf8.count))
+            fields += room.utf8
+            fields.append(4)
+            fields += "Anna".utf8
+            var statement: [UInt8] = [4] + [UInt8](repeating: 9, count: 64)
+            statement += [UInt8](repeating: 1, count: 64)
+            statement += [0, UInt8(fields.count)]
+            return Data(statement + fields).base64EncodedString()
         }
 
         private func keptRooms(_ member: Member) throws -> [[String: Any]] {

@@ -37,13 +37,16 @@ final class Chromium {
         for pipe in pipes where mkfifo(pipe, 0o600) != 0 { throw Failure(description: "no pipe at \(pipe)") }
         // Foundation passes no other descriptors than the standard ones on.
         process.executableURL = URL(filePath: "/bin/bash")
-        process.arguments =
-            ["-c", "exec \"${@:3}\" 3<\"$1\" 4>\"$2\"", "chromium"] + pipes + prefix + [
-                "chromium", "--headless=new", "--no-sandbox", "--no-first-run", "--disable-gpu",
-                "--user-data-dir=\(folder.appending(path: "profile").path)", "--remote-debugging-pipe",
-                "--lang=\(language)", "--accept-lang=\(language)", "--window-size=\(width),\(height)",
-            ] + (trustsAll ? ["--ignore-certificate-errors"] : []) + (sound == nil ? ["--mute-audio"] : [])
-            + ["about:blank"]
+        var arguments = ["-c", "exec \"${@:3}\" 3<\"$1\" 4>\"$2\"", "chromium"]
+        arguments += pipes + prefix
+        arguments += [
+            "chromium", "--headless=new", "--no-sandbox", "--no-first-run", "--disable-gpu",
+            "--user-data-dir=\(folder.appending(path: "profile").path)", "--remote-debugging-pipe",
+            "--lang=\(language)", "--accept-lang=\(language)", "--window-size=\(width),\(height)",
+        ]
+        if trustsAll { arguments.append("--ignore-certificate-errors") }
+        if sound == nil { arguments.append("--mute-audio") }
+        process.arguments = arguments + ["about:blank"]
         var variables = ProcessInfo.processInfo.environment
         for (name, value) in sound ?? [:] { variables[name] = value }
         variables["LANGUAGE"] = language
