@@ -35,7 +35,8 @@ struct TerminalTextTests {
         }
         // As few as can be: a word more wouldn't have fitted.
         for (line, next) in zip(lines, lines.dropFirst()) {
-            #expect(line.count + 1 + (next.split(separator: " ").first?.count ?? 0) >= min(columns, line.count + 2))
+            let word: Int = next.split(separator: " ").first?.count ?? 0
+            #expect(line.count + 1 + word >= min(columns, line.count + 2))
         }
     }
 
