@@ -66,7 +66,7 @@ enum CPaceVectors {
     }
 
     /// Further encodings that RFC 9496 (4.3.1) refuses: not reduced, negative, not a square. The prime is 2^255 − 19.
-    static let undecodable = [
+    static let undecodable: [[UInt8]] = [
         // The prime itself (another encoding of 0), and the next two numbers.
         [0xED] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
         [0xEE] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
