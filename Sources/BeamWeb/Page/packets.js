@@ -43,7 +43,7 @@ class PacketStream {
     this.video.srcObject = event.streams[0];
     this.video.play().catch(() => { /* It begins with the first touch. */ });
     const seen = () => {
-      // The first picture may be a placeholder.
+      // Chromium shows pictures of 2 × 2 before the first one has come.
       if (this.video.videoWidth <= 2) return;
       this.fit();
       this.on.picture();

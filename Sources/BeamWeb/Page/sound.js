@@ -5,8 +5,8 @@ class UnitSound {
   /// Seconds that wait when sound begins, and after a gap: jitter of the WebSocket and of the page is less as a rule.
   static get reserve() { return 0.04; }
   /// If more than this has waited at every moment of a second, what is too much is left out, down to `margin`.
-  static get excess() { return 0.035; }
-  static get margin() { return 0.02; }
+  static get excess() { return 0.025; }
+  static get margin() { return 0.015; }
   /// More than this waits only if the sound device is slower than the host's: it is left out.
   static get most() { return 0.25; }
 
