@@ -10,8 +10,9 @@ extension EndToEnd {
         /// The share of a rectangle's pixels that have the card's ground, as far as a codec keeps it.
         private static func cardShare(_ shot: Screenshot, x: Int, y: Int, width: Int, height: Int) -> Double {
             var count = 0
-            for row in y..<y + height {
-                for column in x..<x + width
+            // A window may still be on its way to its place, and partly outside the screen.
+            for row in (y..<max(y, y + height)).clamped(to: 0..<shot.height) {
+                for column in (x..<max(x, x + width)).clamped(to: 0..<shot.width)
                 where zip(shot.pixel(column, row), card).allSatisfy({ abs(Int($0) - Int($1)) < 12 }) { count += 1 }
             }
             return Double(count) / Double(width * height)
@@ -104,19 +105,20 @@ extension EndToEnd {
             let viewer = try Program.watch([ports.target], display: desk.display)
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            let own = try window(on: desk)
-            // Its picture of the screen, scaled, has a card where the window is.
-            let scale = Double(own.width) / 1280
-            let (x, y) = (
-                own.x + Int(Double(own.x) * scale),
-                own.y + (own.height - Int(800 * scale)) / 2 + Int(Double(own.y) * scale)
-            )
-            let (width, height) = (Int(Double(own.width) * scale), Int(Double(own.height) * scale))
             func share() throws -> Double {
-                Self.cardShare(
+                let own = try window(on: desk)
+                // Its picture of the screen, scaled, has a card where the window is.
+                let scale = Double(own.width) / 1280
+                let (x, y) = (
+                    own.x + Int(Double(own.x) * scale),
+                    own.y + (own.height - Int(800 * scale)) / 2 + Int(Double(own.y) * scale)
+                )
+                let (width, height) = (Int(Double(own.width) * scale), Int(Double(own.height) * scale))
+                return Self.cardShare(
                     try Screenshot.take(of: desk.display), x: x + 10, y: y + 10, width: width - 20, height: height - 20)
             }
             #expect(try eventually(timeout: 30) { try share() > 0.85 })
+            let own = try window(on: desk)
             // A program that was killed leaves its entry behind, which covers nothing.
             viewer.kill()
             _ = try viewer.waitForEnd()
