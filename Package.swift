@@ -94,7 +94,8 @@ let package = Package(
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamSound", "BeamDiscovery",
             "BeamNetwork",
-            "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock", "CQREncode", "CLateLibraries"),
+            "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock", "CBeamShell", "CQREncode",
+            "CLateLibraries"),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
             "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
@@ -182,6 +183,8 @@ let package = Package(
         shim("CErrorStream"),
         // How the C library's heap gives memory back.
         shim("CHeap"),
+        // Commands of the person's.
+        shim("CBeamShell"),
         // Whether the machine's clock is in step.
         shim("CBeamMachine"),
         // A client of a Wayland compositor that captures its outputs.

@@ -16,11 +16,16 @@ public struct CommandContext: Sendable {
     /// Before each line for the person: which of several hosts it is about.
     private let prefix: String
 
-    public init(json: Bool, console: Console = Console()) {
+    /// - Parameter commands: the person's, which are run when something happens.
+    public init(json: Bool, commands: [Hooks.Moment: String] = [:], console: Console = Console()) {
         start = .now
         self.console = console
         prefix = ""
-        events = EventWriter(isEnabled: json, start: start)
+        let floods = self.floods
+        let hooks = Hooks(commands) { words in
+            if floods.allows(.warning) { console.say(words) }
+        }
+        events = EventWriter(isEnabled: json, start: start, hooks: commands.isEmpty ? nil : hooks)
         programs = json ? ProgramInput(events) : nil
         if json { endWithReader() }
     }

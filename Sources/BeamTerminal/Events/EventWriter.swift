@@ -14,13 +14,16 @@ public final class EventWriter: Sendable {
     private let output: QueuedOutput?
     /// In every event.
     private let common: [String: JSONValue]
+    /// Nil: nothing is run.
+    private let hooks: Hooks?
 
     /// Limit of the queued events in bytes: hours of statistics, or some hundred messages of the greatest length.
     private static let limit = 32 << 20
 
-    /// Writes nothing unless `isEnabled`.
-    public init(isEnabled: Bool, start: MediaTime) {
+    /// Writes nothing unless `isEnabled`. What `hooks` has commands for, it gets in any case.
+    public init(isEnabled: Bool, start: MediaTime, hooks: Hooks? = nil) {
         self.start = start
+        self.hooks = hooks
         common = [:]
         output =
             isEnabled
@@ -30,17 +33,26 @@ public final class EventWriter: Sendable {
     }
 
     /// Writes the events of one of several hosts to the same reader, each with `host`, and with `from` if there is a
-    /// `device`.
+    /// `device`. None of them is a moment of the person's commands.
     public init(_ all: EventWriter, host: String, device: DeviceKey? = nil) {
         start = all.start
         output = all.output
+        hooks = nil
         common = ["host": .string(host), "from": device.map { .string($0.hex) }].compactMapValues { $0 }
     }
 
-    public func write(_ event: ProgramEvent) { output?.add(Self.line(event, common, start)) }
+    public func write(_ event: ProgramEvent) {
+        output?.add(Self.line(event, common, start))
+        if let hooks, let moment = event.moment, hooks.wants(moment) {
+            hooks.add(moment, event: Self.line(event, common, start))
+        }
+    }
 
-    /// Waits a bounded time until the events are written. Later ones are dropped.
-    public func close() { output?.close() }
+    /// Waits a bounded time until the person's commands have ended and the events are written. Later ones are dropped.
+    public func close() {
+        hooks?.close()
+        output?.close()
+    }
 
     private static func line(
         _ event: ProgramEvent, _ common: [String: JSONValue], _ start: MediaTime

@@ -71,6 +71,7 @@ struct RelayCommand: ParsableCommand {
         help: ArgumentHelp("Whether viewers may write notes, which the host's viewers read, too.", valueName: "on|off"))
     var notes = Switch.on
     @OptionGroup var web: WebOptions
+    @OptionGroup var hooks: HookOptions
     @OptionGroup var common: RunOptions
 
     func validate() throws {
@@ -82,7 +83,7 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json)
+        let context = CommandContext(json: common.json, commands: hooks.commands)
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }

@@ -88,6 +88,7 @@ struct RoomCommand: ParsableCommand {
     @Flag(help: "Don't announce the room on the network, and don't look for it there.")
     var noDiscovery = false
 
+    @OptionGroup var hooks: HookOptions
     @OptionGroup var common: RunOptions
 
     func validate() throws {
@@ -111,7 +112,7 @@ struct RoomCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json)
+        let context = CommandContext(json: common.json, commands: hooks.commands)
         defer { context.close() }
         if let forget { return try forgetRooms(forget, context) }
         if capture.isList { return try capture.printList(context) }

@@ -62,6 +62,7 @@ struct ShareCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
     var notes = Switch.on
 
+    @OptionGroup var hooks: HookOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -88,7 +89,7 @@ struct ShareCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json)
+        let context = CommandContext(json: common.json, commands: hooks.commands)
         defer { context.close() }
         if listAudio { return try listSound(context) }
         if capture.isList { return try capture.printList(context) }
