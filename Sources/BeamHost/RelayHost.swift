@@ -10,8 +10,8 @@ import BeamWire
 import Dispatch
 import Synchronization
 
-/// Serves viewers and browsers with frames that another host has encoded: a host without capture and encoder. It has its
-/// own key, codes and list of viewers.
+/// Serves viewers and browsers with frames that another host has encoded: a host without capture and encoder, with codes of its
+/// own. Key and remembered viewers are this machine's: who may watch its screen may watch here.
 public final class RelayHost: ServingHost {
     public struct Options: Sendable {
         /// What viewers see, in discovery, too.
@@ -34,8 +34,8 @@ public final class RelayHost: ServingHost {
         var isPaused = false
         var frames: UInt64 = 0
         var sounds: UInt64 = 0
-        /// The number of the newest packet of sound.
-        var lastSound: UInt32?
+        /// For browsers.
+        var order = RelayedSoundOrder()
     }
 
     public let description: HostDescription
@@ -155,12 +155,7 @@ public final class RelayHost: ServingHost {
     public func push(_ sound: ReceivedSound) {
         let isInOrder = state.withLock { state in
             state.sounds += 1
-            // Half of all numbers are later ones: they wrap around.
-            let isNext = state.lastSound.map { Int32(bitPattern: sound.number &- $0) > 0 } ?? true
-            // Another run of the host counts anew.
-            guard isNext || sound.begins else { return false }
-            state.lastSound = sound.number
-            return true
+            return state.order.takes(sound.number, begins: sound.begins)
         }
         let encoded = EncodedSound(relaying: sound, now: .now)
         server.submit(encoded, number: sound.number)

@@ -44,6 +44,8 @@ public final class Relay: Sendable {
         var relays = 0
         var condition = RelayCondition()
         var isPaused = false
+        /// The host takes notes.
+        var takesNotes = false
     }
 
     private let own: DeviceKey
@@ -81,10 +83,10 @@ public final class Relay: Sendable {
     /// Begins to look for the host.
     public func start() { viewer.start() }
 
-    /// Writes to those that watch here, and to the host's viewers.
+    /// Writes to those that watch here; a note to the host and its viewers, too.
     public func write(_ input: LogInput) {
         host?.write(input)
-        viewer.write(input)
+        if case .note = input { viewer.write(input) }
     }
 
     /// Ends: first those that watch here are told, then the host is left.
@@ -151,7 +153,7 @@ public final class Relay: Sendable {
 
     /// What viewers here have written is passed on to the host, with their names.
     private func handle(_ notice: HostNotice) {
-        if case .session(.room(.lines(let lines))) = notice {
+        if case .session(.room(.lines(let lines))) = notice, state.withLock({ $0.takesNotes }) {
             for line in lines where !line.isOwn && !line.isHistory {
                 guard case .note(let text) = line.content else { continue }
                 viewer.write(.note(RelayCondition.note(text, by: line.name)))
@@ -185,6 +187,7 @@ public final class Relay: Sendable {
                     "That host is a relay, and its picture comes through \(count) of them already, which is the most. Relay the first host, or one nearer to it."
                 )
             }
+        case .room(.began(_, let takesNotes)): state.withLock { $0.takesNotes = takesNotes }
         case .hostNamed(let name): state.withLock { $0.hostName = PeerText.name(name) }
         case .paired(_, let name?, _, _):
             state.withLock { $0.hostName = $0.hostName ?? PeerText.name(name) }

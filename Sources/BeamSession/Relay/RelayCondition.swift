@@ -16,6 +16,8 @@ public struct RelayCondition: Sendable {
     private var isLost = false
     private var hasEnded = false
     private var isPaused = false
+    /// Something is just being said there.
+    private var isSpeaking = false
     private var told = SourceVisibility.visible
 
     public init() {}
@@ -49,7 +51,9 @@ public struct RelayCondition: Sendable {
     private mutating func settled() -> [Change] {
         guard shown != told else { return [] }
         told = shown
-        return [.visibility(told)]
+        // Whoever was speaking can't be heard to the end.
+        let isGone = told == .hostLost || told == .hostEnded
+        return [.visibility(told)] + (isGone ? silence() : [])
     }
 
     // MARK: Words
@@ -57,8 +61,9 @@ public struct RelayCondition: Sendable {
     private mutating func words(_ event: LogEvent) -> [Change] {
         switch event {
         // Another run of the host.
-        case .began: return pause(false)
+        case .began: return pause(false) + silence()
         case .partial(_, _, let partial):
+            isSpeaking = partial.map { !$0.text.isEmpty } ?? false
             return [.write(.partial(text: partial?.text ?? "", speaker: partial?.speaker))]
         case .lines(let lines): return lines.flatMap { words($0) }
         default: return []
@@ -86,6 +91,13 @@ public struct RelayCondition: Sendable {
         guard isPaused != self.isPaused else { return [] }
         self.isPaused = isPaused
         return [.paused(isPaused)]
+    }
+
+    /// What was half said is taken back: nobody will end it.
+    private mutating func silence() -> [Change] {
+        guard isSpeaking else { return [] }
+        isSpeaking = false
+        return [.write(.partial(text: "", speaker: nil))]
     }
 
     /// A note of somebody else, which the relay signs: with its author's name before it.

@@ -30,7 +30,7 @@ public final class LogReporter: Sendable {
         case .delivered(let id, let count): write(.delivered(id: id, count: count))
         case .undelivered(let id, let reason): write(.undelivered(id: id, reason))
         case .unwritten(let content, let reason):
-            context.tell(.words(.unwritten(content, reason)), LogText.unwritten(content, reason))
+            context.tell(.words(.unwritten(content, reason)), LogText.unwritten(content, reason), as: .note)
         case .slowed(let isSlowed):
             context.tell(.words(.slowed(isSlowed)), isSlowed ? LogText.slowed : nil, as: .slowing)
         }

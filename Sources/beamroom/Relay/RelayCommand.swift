@@ -41,7 +41,8 @@ struct RelayCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The name in the viewers' lists. (default: the host's, “by” this machine's)", valueName: "name"))
+            "The name in the viewers' lists, by which the host knows this machine, too. (default: the host's, “by” this machine's)",
+            valueName: "name"))
     var name: String?
     @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
     var bind: String?

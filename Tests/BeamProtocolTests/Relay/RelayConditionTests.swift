@@ -61,6 +61,38 @@ struct RelayConditionTests {
         #expect(condition.handle(.room(.began(completeSince: .zero, takesNotes: true))) == [.paused(false)])
     }
 
+    @Test func whatWasHalfSaidIsTakenBackWhenNobodyCanEndIt() {
+        let half = ViewerEvent.room(.partial(author: .host, name: "desk", LogPartial(text: "hel", speaker: nil)))
+        let silence = RelayCondition.Change.write(.partial(text: "", speaker: nil))
+        let ends: [(ViewerEvent, [RelayCondition.Change])] = [
+            (.stalled(.seconds(2), .nothingArrives), [.visibility(.hostLost), silence]),
+            (.hostEnded(says: nil), [.visibility(.hostEnded), silence]),
+            (.room(.began(completeSince: .zero, takesNotes: true)), [silence]),
+        ]
+        for (event, changes) in ends {
+            var condition = RelayCondition()
+            _ = condition.handle(Self.paired)
+            _ = condition.handle(half)
+            #expect(condition.handle(event) == changes)
+            #expect(condition.handle(event) == [], "once")
+        }
+    }
+
+    @Test func lateSoundIsLeftOutAndAnotherRunOfTheHostIsNotLate() {
+        var order = RelayedSoundOrder()
+        let packets: [(number: UInt32, begins: Bool, isTaken: Bool)] = [
+            (60000, false, true), (60002, false, true), (60001, false, false), (60002, false, false),
+            // Another run counts anew.
+            (50, false, true), (51, false, true), (50, false, false), (3, true, true),
+            // The numbers wrap around.
+            (.max, true, true), (0, false, true),
+        ]
+        for packet in packets {
+            let isTaken = order.takes(packet.number, begins: packet.begins)
+            #expect(isTaken == packet.isTaken, "\(packet)")
+        }
+    }
+
     /// A note of full length stays one with its author's name before it, and whole characters are cut.
     @Test func aNoteWithItsAuthorIsNoLongerThanANote() {
         let note = RelayCondition.note(String(repeating: "é", count: LogLimits.note / 2), by: "Anna")
