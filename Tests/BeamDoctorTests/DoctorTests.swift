@@ -28,6 +28,20 @@ struct DoctorTests {
 
     private static let on = "# comment\nENABLED = yes\n"
     private static let accepted = "-A ufw-user-input -p tcp --dport 52345 -j ACCEPT"
+    /// What ufw writes itself at the end of each file.
+    private static let end = """
+
+        ### RATE LIMITING ###
+        -A ufw-user-limit -m limit --limit 3/minute -j LOG --log-prefix "[UFW LIMIT BLOCK] "
+        -A ufw-user-limit -j REJECT
+        -A ufw-user-limit-accept -j ACCEPT
+        COMMIT
+
+        """
+
+    private func ufw(_ rules: String) throws -> Finding {
+        try firewall(["etc/ufw/ufw.conf": Self.on, "etc/ufw/user.rules": rules + Self.end])
+    }
 
     @Test func withoutAFirewallGuestsComeIn() throws {
         #expect(try firewall([:]).verdict == .good)
@@ -52,22 +66,30 @@ struct DoctorTests {
         ("-A ufw-user-input -p udp -m multiport --dports 80,52340:52350 -j ACCEPT", ["52345/tcp"]),
         ("-A ufw-user-input -p tcp --dport 99999999999999999999 -j ACCEPT", ["52345/tcp", "52346/udp"]),
         ("-A ufw-user-input -p tcp --dport 60000:1 -j ACCEPT", ["52345/tcp", "52346/udp"]),
+        ("-A ufw-user-output -o eth0 -j ACCEPT", ["52345/tcp", "52346/udp"]),
+        ("-A ufw-user-input -i wg0 -j ACCEPT", ["52345/tcp", "52346/udp"]),
+        ("-A ufw-user-input -d 192.0.2.7 -j ACCEPT", ["52345/tcp", "52346/udp"]),
+        ("-A ufw-user-input -p tcp --dport 52345 -j DROP\n-A ufw-user-input -j ACCEPT", ["52345/tcp"]),
     ])
     func rulesThatKeepGuestsOutAreNamed(rules: String, missing: [String]) throws {
-        let finding = try firewall(["etc/ufw/ufw.conf": Self.on, "etc/ufw/user.rules": rules + "\n"])
+        let finding = try ufw(rules)
         #expect(finding.verdict == .broken)
         #expect(
             finding.text.hasPrefix("ufw keeps guests out: \(missing.joined(separator: " and ")) "), "\(finding.text)")
     }
 
     @Test(arguments: [
-        accepted + "\n-A ufw-user-input -p udp --dport 52346 -j ACCEPT",
-        "-A ufw-user-input -p tcp -j ACCEPT\n-A x -p udp -j ACCEPT",
+        "-A ufw-user-input -p tcp -j ACCEPT\n-A ufw-user-input -p udp -j ACCEPT",
         "-A ufw-user-input -j ACCEPT",
+        "-A ufw-user-input -p tcp -m multiport --dports 52345,52347 -j ACCEPT\n"
+            + "-A ufw-user-input -p udp --dport 52346:52348 -j ACCEPT",
     ])
-    func rulesThatLetGuestsInAreGood(rules: String) throws {
-        #expect(
-            try firewall(["etc/ufw/ufw.conf": Self.on, "etc/ufw/user.rules": rules + "\n"]).verdict == .good)
+    func rulesThatLetGuestsInAreGood(rules: String) throws { #expect(try ufw(rules).verdict == .good) }
+
+    @Test func rulesForGuestsAloneKeepBrowsersOut() throws {
+        let finding = try ufw(Self.accepted + "\n-A ufw-user-input -p udp --dport 52346 -j ACCEPT")
+        #expect(finding.verdict == .improvable)
+        #expect(finding.text.contains("sudo ufw allow 52347/tcp") && finding.text.contains("sudo ufw allow 52348/udp"))
     }
 
     // MARK: The machine
@@ -77,6 +99,13 @@ struct DoctorTests {
         #expect(MachineCheck.clock(isSynchronised: nil, now: 1_800_000_000).verdict == .good)
         #expect(MachineCheck.clock(isSynchronised: false, now: 1_800_000_000).verdict == .improvable)
         #expect(MachineCheck.clock(isSynchronised: true, now: 86_400).verdict == .broken)
+    }
+
+    @Test func anAvahiThatSaysNothingIsNamed() {
+        #expect(DiscoveryCheck.finding(.init()).verdict == .broken)
+        #expect(DiscoveryCheck.finding(.init(names: [], hasAnswered: true)).verdict == .good)
+        #expect(DiscoveryCheck.finding(.init(names: ["desk"], hasAnswered: true)).text.contains("1 host is"))
+        #expect(DiscoveryCheck.finding(.init(problem: "It is off.", hasAnswered: true)).text == "It is off.")
     }
 
     @Test func aDiskIsJudgedByWhatIsFree() {
@@ -89,6 +118,9 @@ struct DoctorTests {
     @Test func addressesOfOneCableAreHalfGood() {
         #expect(NetworkCheck.addresses(["192.0.2.7"], hasLocalOnly: true).text.contains("192.0.2.7"))
         #expect(NetworkCheck.addresses([], hasLocalOnly: true).verdict == .improvable)
+        #expect(NetworkCheck.addresses(["169.254.3.4"], hasLocalOnly: true).verdict == .improvable)
+        let both = NetworkCheck.addresses(["192.0.2.7", "169.254.3.4"], hasLocalOnly: true)
+        #expect(both.verdict == .good && !both.text.contains("169.254"))
         #expect(NetworkCheck.addresses([], hasLocalOnly: false).verdict == .broken)
     }
 

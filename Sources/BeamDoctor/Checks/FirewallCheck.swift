@@ -6,31 +6,45 @@ struct FirewallCheck {
     var root = ""
 
     private static let ports = ["52345/tcp", "52346/udp"]
+    /// Those of browsers, with `--web`.
+    private static let webPorts = ["52347/tcp", "52348/udp"]
 
     func finding() -> Finding {
-        if isUFWOn {
-            let commands = Self.ports.map { "`sudo ufw allow \($0)`" }.joined(separator: ", ")
-            guard let rules = text("/etc/ufw/user.rules") else {
-                return Finding(
-                    "firewall", .improvable,
-                    "ufw is on, and its rules can't be read without rights. Unless you have done so, let guests in: \(commands)."
-                )
-            }
-            let missing = Self.ports.filter { !Self.allows($0, rules) }
-            if missing.isEmpty { return Finding("firewall", .good, "ufw lets guests in.") }
-            return Finding(
-                "firewall", .broken,
-                "ufw keeps guests out: \(missing.joined(separator: " and ")) \(missing.count == 1 ? "isn't" : "aren't") allowed. Run \(commands)."
-            )
-        }
+        if isUFWOn { return ufw() }
         if exists("/sys/fs/cgroup/system.slice/firewalld.service") {
-            let commands = Self.ports.map { "`sudo firewall-cmd --permanent --add-port=\($0)`" }.joined(separator: ", ")
+            func commands(_ ports: [String]) -> String {
+                ports.map { "`sudo firewall-cmd --permanent --add-port=\($0)`" }.joined(separator: ", ")
+            }
             return Finding(
                 "firewall", .improvable,
-                "firewalld is on. Unless you have done so, let guests in: \(commands), then `sudo firewall-cmd --reload`."
-            )
+                "firewalld is on. Unless you have done so, let guests in: \(commands(Self.ports)), for browsers also "
+                    + "\(commands(Self.webPorts)), then `sudo firewall-cmd --reload`.")
         }
         return Finding("firewall", .good, "Neither ufw nor firewalld is on. Other rules can't be seen from here.")
+    }
+
+    private func ufw() -> Finding {
+        func commands(_ ports: [String]) -> String { ports.map { "`sudo ufw allow \($0)`" }.joined(separator: ", ") }
+        guard let rules = text("/etc/ufw/user.rules") else {
+            return Finding(
+                "firewall", .improvable,
+                "ufw is on, and its rules can't be read without rights. Unless you have done so, let guests in: "
+                    + "\(commands(Self.ports)), for browsers also \(commands(Self.webPorts)).")
+        }
+        let missing = Self.ports.filter { !Self.allows($0, rules) }
+        guard missing.isEmpty else {
+            return Finding(
+                "firewall", .broken,
+                "ufw keeps guests out: \(missing.joined(separator: " and ")) \(missing.count == 1 ? "isn't" : "aren't") "
+                    + "allowed. Run \(commands(missing)).")
+        }
+        let missingWeb = Self.webPorts.filter { !Self.allows($0, rules) }
+        guard missingWeb.isEmpty else {
+            return Finding(
+                "firewall", .improvable,
+                "ufw lets guests in, but no browsers. To let them in, too, run \(commands(missingWeb)).")
+        }
+        return Finding("firewall", .good, "ufw lets guests in.")
     }
 
     private var isUFWOn: Bool {
@@ -39,22 +53,33 @@ struct FirewallCheck {
         } ?? false
     }
 
-    /// Whether ufw's rules, as it keeps them for iptables, accept the port from anywhere.
+    /// Whether ufw's rules, as it keeps them for iptables, accept the port from anywhere: the first rule for it decides.
     private static func allows(_ port: String, _ rules: String) -> Bool {
-        let parts = port.split(separator: "/")
-        return rules.split(separator: "\n").contains { line in
+        for line in rules.split(separator: "\n") {
             let words = line.split(separator: " ")
-            guard words.first == "-A", line.hasSuffix("-j ACCEPT"), !words.contains("-s") else { return false }
-            func value(_ names: String...) -> Substring? {
-                words.indices.dropLast().first { names.contains(String(words[$0])) }.map { words[$0 + 1] }
-            }
-            guard value("-p") == parts[1] || value("-p") == nil else { return false }
-            guard let named = value("--dport", "--dports") else { return true }
-            return named.split(separator: ",").contains { range in
-                let ends = range.split(separator: ":").compactMap { Int($0) }
-                guard let first = ends.first, let last = ends.last, let number = Int(parts[0]) else { return false }
-                return (first...max(first, last)).contains(number)
-            }
+            // Other chains of the file are ufw's own, or are for what goes out. With these options a rule is for some guests,
+            // or for one interface only.
+            guard words.starts(with: ["-A", "ufw-user-input"]), names(port, words),
+                !words.contains(where: { ["-s", "-i", "-d", "--sport", "--sports"].contains($0) })
+            else { continue }
+            if line.hasSuffix("-j ACCEPT") { return true }
+            if words.contains("DROP") || words.contains("REJECT") { return false }
+        }
+        return false
+    }
+
+    /// Whether a rule is for the port, maybe among others.
+    private static func names(_ port: String, _ words: [Substring]) -> Bool {
+        let parts = port.split(separator: "/")
+        func value(_ names: String...) -> Substring? {
+            words.indices.dropLast().first { names.contains(String(words[$0])) }.map { words[$0 + 1] }
+        }
+        guard value("-p") == parts[1] || value("-p") == nil else { return false }
+        guard let named = value("--dport", "--dports") else { return true }
+        return named.split(separator: ",").contains { range in
+            let ends = range.split(separator: ":").compactMap { Int($0) }
+            guard let first = ends.first, let last = ends.last, let number = Int(parts[0]) else { return false }
+            return (first...max(first, last)).contains(number)
         }
     }
 

@@ -8,13 +8,15 @@ enum NetworkCheck {
 
     /// - Parameter hasLocalOnly: there are addresses that are valid on one cable only.
     static func addresses(_ addresses: [String], hasLocalOnly: Bool) -> Finding {
-        if !addresses.isEmpty {
-            return Finding("addresses", .good, "Others reach this machine at \(addresses.joined(separator: ", ")).")
+        // RFC 3927: a machine gives itself one of these when nobody else does.
+        let given = addresses.filter { !$0.hasPrefix("169.254.") }
+        if !given.isEmpty {
+            return Finding("addresses", .good, "Others reach this machine at \(given.joined(separator: ", ")).")
         }
-        if hasLocalOnly {
+        if hasLocalOnly || !addresses.isEmpty {
             return Finding(
                 "addresses", .improvable,
-                "This machine has only addresses that it gave itself (fe80::…): machines on the same cable find it, and no "
+                "This machine has only addresses that it gave itself (169.254.… or fe80::…): machines on the same cable find it, and no "
                     + "other. If there should be a network, look for its DHCP server.")
         }
         return Finding(

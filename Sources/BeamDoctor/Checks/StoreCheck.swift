@@ -7,17 +7,10 @@ enum StoreCheck {
     static func keys() -> Finding {
         do throws(TrustStoreError) {
             let store = try TrustStore()
-            guard FileManager.default.fileExists(atPath: store.path) else {
-                let parent = existing(store.path)
-                guard access(parent, W_OK) == 0 else {
-                    return Finding(
-                        "keys", .broken,
-                        "\(parent) can't be written to, so this machine's key and the paired devices can't be kept in "
-                            + "\(store.path). Let your user write there, or set XDG_STATE_HOME to a folder of your own."
-                    )
-                }
-                return Finding("keys", .good, "\(store.path) is made when it is first needed.")
-            }
+            let isThere = FileManager.default.fileExists(atPath: store.path)
+            let folder = isThere ? store.path : existing(store.path)
+            if let problem = problem(ofFolder: folder, for: store.path) { return problem }
+            guard isThere else { return Finding("keys", .good, "\(store.path) is made when it is first needed.") }
             let count = try store.devices().count
             return Finding(
                 "keys", .good,
@@ -25,6 +18,18 @@ enum StoreCheck {
         } catch {
             return Finding("keys", .broken, "\(error)")
         }
+    }
+
+    /// Why nothing can be written into the folder; nil: it can.
+    private static func problem(ofFolder folder: String, for path: String) -> Finding? {
+        var state = stat()
+        let isFolder = stat(folder, &state) == 0 && state.st_mode & S_IFMT == S_IFDIR
+        guard !isFolder || access(folder, W_OK | X_OK) != 0 else { return nil }
+        let reason = isFolder ? "can't be written to" : "isn't a folder"
+        return Finding(
+            "keys", .broken,
+            "\(folder) \(reason), so this machine's key and the paired devices can't be kept in \(path). Let your user "
+                + "write there, or set XDG_STATE_HOME to a folder of your own.")
     }
 
     static func disk() -> Finding {
@@ -37,7 +42,13 @@ enum StoreCheck {
             return Finding(
                 "disk", .improvable, "The disk of \(folder) can't be looked at: \(String(cString: strerror(errno))).")
         }
-        return disk(free: Int(clamping: state.f_bavail) * Int(clamping: state.f_frsize), folder: folder)
+        // File systems of programs and of the network may say anything.
+        guard state.f_blocks > 0 else {
+            return Finding("disk", .improvable, "The file system of \(folder) doesn't say how much is free on it.")
+        }
+        let (free, isTooMuch) = Int(clamping: state.f_bavail).multipliedReportingOverflow(
+            by: Int(clamping: state.f_frsize))
+        return disk(free: isTooMuch ? .max : free, folder: folder)
     }
 
     /// - Parameter free: bytes.
