@@ -46,7 +46,7 @@ enum GatewayText {
     private static func advice(_ problem: GatewayProblem) -> String {
         switch problem {
         case .unreachable, .silent, .lost: "Is it running, and is the address right?"
-        case .certificate: "If it is its own, give it with --web-gateway-certificate FILE."
+        case .certificate: "Renew it if it has expired. If it is its own, give it with --web-gateway-certificate FILE."
         case .notJanus: "Give the address of Janus' WebSocket transport, as in wss://gateway.example:8989."
         case .unauthorised(hasToken: false):
             "Write its token_auth_secret (or a token) into a file, and give that with --web-gateway-token-file FILE."

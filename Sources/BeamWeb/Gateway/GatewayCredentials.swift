@@ -18,11 +18,12 @@ public struct GatewayCredentials: Sendable, Equatable {
 
     public var hasToken: Bool { tokenSecret != nil || token != nil }
 
-    /// A browser's token lasts as long as a page may stay, or come back: it opens nothing without the mountpoint's PIN, and
-    /// nothing any more when the share has ended.
-    public static let tokenTime = 12 * 3600
+    /// Seconds for which a browser's token is valid. Janus puts out whose token has ended in the middle of the picture, so
+    /// this is longer than shares last. A token opens nothing without the mountpoint's PIN, and nothing any more when the
+    /// share has ended.
+    public static let tokenTime = 7 * 24 * 3600
 
-    /// A token that is valid for 12 h. Nil: the gateway wants none.
+    /// A token that is valid for a week. Nil: the gateway wants none.
     ///
     /// - Parameter date: seconds since 1970.
     func token(at date: Int) -> String? {

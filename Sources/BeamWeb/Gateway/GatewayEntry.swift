@@ -17,7 +17,7 @@ public struct GatewayDoor: Sendable {
     func isReached(from browser: IPAddress) -> Bool { !address.isLoopback || browser.isLoopback }
 
     /// What is put behind the address of a page that stands by itself (`beamroom web-page`): who opens that watches, until the
-    /// share ends, and comes in for 12 h.
+    /// share ends, for a week at most where the gateway asks for tokens.
     public var fragment: String {
         let entry = entry()
         let parts = [("g", String(entry.id)), ("pin", entry.pin)] + (entry.token.map { [("token", $0)] } ?? [])

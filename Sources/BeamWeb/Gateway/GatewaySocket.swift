@@ -171,7 +171,7 @@ final class GatewaySocket: ChannelInboundHandler {
             let isCertificate = "\(inner)".contains("CERTIFICATE")
             end(
                 isCertificate
-                    ? .certificate(reason: "nobody whom this machine trusts vouches for it")
+                    ? .certificate(reason: "nobody whom this machine trusts vouches for it, or it has expired")
                     : .notJanus(reason: "it doesn't speak TLS, or an old version"))
         case is NIOWebSocketError: end(.badAnswer)
         default: end(isOpen ? .lost : .unreachable(reason: networkReason(error)))

@@ -76,6 +76,8 @@ public final class WebGateway: Sendable {
     private static func tls(_ file: String?) throws(WebError) -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
+        // A gateway that hangs must not hold up the end.
+        configuration.shutdownTimeout = .seconds(1)
         if let file {
             guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
                 throw .certificateUnusable(file: file, reason: "there is no certificate in it")
