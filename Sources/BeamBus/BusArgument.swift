@@ -3,11 +3,15 @@ import CSystemd
 /// A value of D-Bus to be sent.
 package indirect enum BusArgument {
     case boolean(Bool)
+    case byte(UInt8)
+    case integer(Int32)
     case unsigned(UInt32)
     case text(String)
     case path(String)
     /// An array of bytes.
     case bytes([UInt8])
+    /// An array of strings.
+    case texts([String])
     /// A dictionary from strings to variants.
     case dictionary([(key: String, value: BusArgument)])
     case variant(BusArgument)
@@ -16,10 +20,13 @@ package indirect enum BusArgument {
     var signature: String {
         switch self {
         case .boolean: "b"
+        case .byte: "y"
+        case .integer: "i"
         case .unsigned: "u"
         case .text: "s"
         case .path: "o"
         case .bytes: "ay"
+        case .texts: "as"
         case .dictionary: "a{sv}"
         case .variant: "v"
         }
@@ -31,8 +38,9 @@ package indirect enum BusArgument {
         case .boolean(let value):
             var number: Int32 = value ? 1 : 0
             return sd_bus_message_append_basic(message, Self.type("b"), &number) >= 0
-        case .unsigned(var value):
-            return sd_bus_message_append_basic(message, Self.type("u"), &value) >= 0
+        case .byte(var value): return sd_bus_message_append_basic(message, Self.type("y"), &value) >= 0
+        case .integer(var value): return sd_bus_message_append_basic(message, Self.type("i"), &value) >= 0
+        case .unsigned(var value): return sd_bus_message_append_basic(message, Self.type("u"), &value) >= 0
         case .text(let value):
             return value.withCString { sd_bus_message_append_basic(message, Self.type("s"), $0) >= 0 }
         case .path(let value):
@@ -41,6 +49,10 @@ package indirect enum BusArgument {
             return value.withUnsafeBytes {
                 sd_bus_message_append_array(message, Self.type("y"), $0.baseAddress, $0.count) >= 0
             }
+        case .texts(let values):
+            return sd_bus_message_open_container(message, Self.type("a"), "s") >= 0
+                && values.allSatisfy { BusArgument.text($0).append(to: message) }
+                && sd_bus_message_close_container(message) >= 0
         case .dictionary(let entries):
             guard sd_bus_message_open_container(message, Self.type("a"), "{sv}") >= 0 else { return false }
             for (key, value) in entries {

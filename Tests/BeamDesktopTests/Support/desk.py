@@ -1,9 +1,9 @@
-"""Mocks of logind, UPower, screen savers and BlueZ on one message bus, for the tests.
+"""Mocks of logind, UPower, screen savers, BlueZ and a notification service on one message bus, for the tests.
 
 usage: desk.py ADDRESS
 
 Each line on standard input is Python, run in this module. Each is answered by a line of JSON, {"done": NUMBER} or
-{"error": TEXT}. Other lines of JSON on standard output tell what was asked of BlueZ.
+{"error": TEXT}. Other lines of JSON on standard output tell what was asked of BlueZ and of the notification service.
 """
 import json
 import sys
@@ -286,6 +286,51 @@ def add_device(number, entries=None, **others):
 
 def hear(number, entries):
     bluez_objects[f"/org/bluez/hci0/dev_{number}"].change("org.bluez.Device1", ServiceData=service_data(entries))
+
+
+# Notices
+
+NOTICES = "org.freedesktop.Notifications"
+
+
+class Notices(Plain):
+    """A notification service that tells what it is asked to show."""
+
+    def __init__(self, capabilities):
+        super().__init__(bus, "/org/freedesktop/Notifications")
+        self.capabilities = capabilities
+        self.last = 0
+
+    @dbus.service.method(NOTICES, in_signature="", out_signature="as")
+    def GetCapabilities(self):
+        return dbus.Array(self.capabilities, signature="s")
+
+    @dbus.service.method(NOTICES, in_signature="susssasa{sv}i", out_signature="u")
+    def Notify(self, _application, replaced, icon, title, text, buttons, hints, timeout):
+        if not replaced:
+            self.last += 1
+            replaced = self.last
+        tell(event="notice", id=int(replaced), icon=icon, title=title, text=text, buttons=[str(each) for each in buttons],
+             urgency=int(hints["urgency"]), timeout=int(timeout))
+        return dbus.UInt32(replaced)
+
+    @dbus.service.method(NOTICES, in_signature="u", out_signature="")
+    def CloseNotification(self, number):
+        tell(event="closed", id=int(number))
+
+    @dbus.service.signal(NOTICES, signature="us")
+    def ActionInvoked(self, number, name):
+        pass
+
+
+def notices(*capabilities):
+    global notice_service
+    notice_service = Notices(capabilities)
+    own(NOTICES)
+
+
+def press(number, name):
+    notice_service.ActionInvoked(dbus.UInt32(number), name)
 
 
 def handle(source, _condition):
