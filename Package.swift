@@ -92,10 +92,9 @@ let package = Package(
             "BeamRelay", "BeamHost", "BeamViewer", "BeamNetwork", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
-            "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamSound", "BeamDiscovery",
-            "BeamNetwork",
-            "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock", "CBeamShell", "CQREncode",
-            "CLateLibraries"),
+            "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDesktop", "BeamBus", "BeamSound",
+            "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock",
+            "CBeamShell", "CQREncode", "CLateLibraries"),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
             "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),

@@ -36,8 +36,8 @@ extension Meeting {
         )
         early.release { words.handle($0) }
         if doubt == nil { beginWords() }
-        context.programs?.connect(
-            ProgramInput.Handlers(
+        context.actions.connect(
+            ProgramActions.Handlers(
                 write: { [weak self] in self?.write($0) }, pause: { [weak self] in self?.setPaused($0) },
                 kick: kicking, room: self))
         if let doubt { return holdShare(doubt) }

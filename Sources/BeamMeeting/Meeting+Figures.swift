@@ -56,11 +56,26 @@ extension Meeting {
         }
         let report = host.report()
         // Each share counts from 0.
-        let last = state.withLock { state in
-            defer { state.last = (host, report) }
-            return state.last.flatMap { $0.host === host ? $0.report : nil }
+        let last = state.withLock { $0.last.flatMap { $0.host === host ? $0.report : nil } }
+        let rate = StreamRate(report, since: last)
+        let viewers = ViewerRate.all(report, since: last)
+        state.withLock { $0.last = (host, report, rate, viewers) }
+        return (host, report, rate)
+    }
+
+    /// For another program of the user's.
+    public var status: RunningStatus {
+        let (room, last) = state.withLock { ($0.room, $0.last) }
+        var stream: RunningStatus.Stream?
+        if let host = parts?.share.host {
+            let isSame = last?.host === host
+            stream = RunningStatus.Stream(
+                host.description, isPaused: host.isPaused, rate: isSame ? last?.rate : nil,
+                viewers: isSame ? last?.viewers ?? [] : [])
         }
-        return (host, report, StreamRate(report, since: last))
+        return RunningStatus(
+            .room, name: settings.server.name, room: room.map { ($0, people.here.map(\.name)) }, stream: stream,
+            asking: person.asking)
     }
 
     /// The last line of the terminal.

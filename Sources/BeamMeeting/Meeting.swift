@@ -102,7 +102,7 @@ public final class Meeting: RoomActions {
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressText?
         /// The figures of the second before, and what was shared then.
-        var last: (host: Host, report: HostReport)?
+        var last: (host: Host, report: HostReport, rate: StreamRate, viewers: [ViewerRate])?
         /// The room has ended for this device; the person reads in the window why.
         var hasEnded = false
         /// The same for the last line of the terminal.

@@ -5,6 +5,8 @@ import BeamTerminal
 public protocol MeetingPerson: DoorPerson {
     /// What keys do; empty: nothing.
     var keys: [StatusLine.Key] { get }
+    /// Those who wait for an answer, in words.
+    var asking: [String] { get }
     /// Begins to ask about newcomers. Answers go to `decide`.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void)
     /// Whether other members are asked the same.

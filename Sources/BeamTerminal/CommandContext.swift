@@ -11,6 +11,8 @@ public struct CommandContext: Sendable {
     public let events: EventWriter
     /// What is left out of the lines for the person, because others can cause it as often as they like.
     public let floods = FloodLimiter()
+    /// What other programs can have this one do.
+    public let actions: ProgramActions
     /// Another program's lines on standard input; nil without `--json`.
     public let programs: ProgramInput?
     /// Before each line for the person: which of several hosts it is about.
@@ -26,7 +28,9 @@ public struct CommandContext: Sendable {
             if floods.allows(.warning) { console.say(words) }
         }
         events = EventWriter(isEnabled: json, start: start, hooks: commands.isEmpty ? nil : hooks)
-        programs = json ? ProgramInput(events) : nil
+        let actions = ProgramActions()
+        self.actions = actions
+        programs = json ? ProgramInput(actions, events) : nil
         if json { endWithReader() }
     }
 
@@ -46,7 +50,7 @@ public struct CommandContext: Sendable {
         console = all.console
         prefix = "“\(PeerText.name(host))”: "
         events = EventWriter(all.events, host: host, device: device)
-        programs = all.programs
+        (actions, programs) = (all.actions, all.programs)
     }
 
     /// Writes a line for the person.

@@ -135,6 +135,14 @@ struct PrivateDirectory: ~Copyable {
         if isLasting { _ = fsync(descriptor.number) }
     }
 
+    /// For calls that take one, while the directory lives.
+    var number: CInt { descriptor.number }
+
+    /// In place of an entry of the new name.
+    func rename(_ name: String, to new: String) -> Bool {
+        renameat(descriptor.number, name, descriptor.number, new) == 0
+    }
+
     func remove(_ name: String) { _ = unlinkat(descriptor.number, name, 0) }
 
     /// The names of the entries, unordered, at most 10,000; empty on errors.

@@ -17,6 +17,8 @@ struct Beamroom: ParsableCommand {
         version: BeamVersion.line,
         subcommands: [
             ShareCommand.self, WatchCommand.self, RoomCommand.self, RelayCommand.self, HostsCommand.self,
+            StatusCommand.self, StopCommand.self, PauseCommand.self, ResumeCommand.self, KickCommand.self,
+            NoteCommand.self,
             DevicesCommand.self, MeasureCommand.self, PatternCommand.self, DoctorCommand.self, WebPageCommand.self,
         ])
 

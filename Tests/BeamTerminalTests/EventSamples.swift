@@ -404,7 +404,7 @@ enum RoomSample: SampleKind {
 }
 
 enum ListSample: SampleKind {
-    case host, room, device, guest, renamed, forgotten, finding, diagnosis
+    case host, room, device, guest, renamed, forgotten, finding, diagnosis, status, done, refused
 
     init(_ event: ProgramEvent.List) {
         switch event {
@@ -416,6 +416,9 @@ enum ListSample: SampleKind {
         case .forgotten: self = .forgotten
         case .finding: self = .finding
         case .diagnosis: self = .diagnosis
+        case .status: self = .status
+        case .done: self = .done
+        case .refused: self = .refused
         }
     }
 
@@ -441,6 +444,17 @@ enum ListSample: SampleKind {
             }
         case .finding: [.finding(subject: "screen", verdict: "good", text: "This is display :0.")]
         case .diagnosis: [.diagnosis(verdict: "good", counts: ["good": 14])]
+        case .status:
+            [
+                RunningStatus(
+                    .room, name: "sofa", room: ("study", ["sofa"]),
+                    stream: RunningStatus.Stream(
+                        Sample.factsWithBrowsers, isPaused: false, rate: StreamRate(Sample.report(isFull: true), in: 1)),
+                    asking: []),
+                RunningStatus(.relay, name: "sofa", stream: nil, asking: ["“tablet” (192.0.2.8)"]),
+            ].map { .status($0.fields(seconds: 1)) }
+        case .done: [.done]
+        case .refused: [.refused(reason: "no viewer is called “sofa”")]
         }
     }
 }

@@ -54,6 +54,9 @@ public final class EventWriter: Sendable {
         output?.close()
     }
 
+    /// The event as a line, with its newline.
+    func line(_ event: ProgramEvent) -> [UInt8] { Self.line(event, common, start) }
+
     private static func line(
         _ event: ProgramEvent, _ common: [String: JSONValue], _ start: MediaTime
     ) -> [UInt8] {

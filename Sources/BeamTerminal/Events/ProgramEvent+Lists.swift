@@ -7,7 +7,7 @@ import BeamWire
 import Foundation
 
 extension ProgramEvent {
-    /// What `hosts`, `devices` and `doctor` list and change.
+    /// What `hosts`, `devices`, `doctor` and `status` list and change.
     public enum List: Sendable {
         case host(DiscoveredHost)
         /// `doors`: at least one.
@@ -21,6 +21,12 @@ extension ProgramEvent {
         case finding(subject: String, verdict: String, text: String)
         /// The worst verdict, and how often there was which.
         case diagnosis(verdict: String, counts: [String: Int])
+        /// A running program's state, as it has told it: fields of `RunningStatus`.
+        case status([String: JSONValue])
+        /// What another program has asked for is done.
+        case done
+        /// It isn't. The reason has no full stop.
+        case refused(reason: String)
 
         var record: Record {
             switch self {
@@ -68,6 +74,9 @@ extension ProgramEvent {
                 Record(
                     "diagnosis",
                     ["verdict": verdict, "counts": JSONValue.object(counts.mapValues { .number(Double($0)) })])
+            case .status(let fields): Record("status", fields.filter { $0.key != "event" && $0.key != "t" })
+            case .done: Record("done")
+            case .refused(let reason): Record("error", ["what": "request", "reason": reason])
             }
         }
     }

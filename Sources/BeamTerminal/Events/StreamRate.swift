@@ -47,7 +47,7 @@ public struct ViewerRate: Sendable {
     let rate: StreamRate
 
     /// Of each viewer of a report.
-    static func all(_ report: HostReport, since previous: HostReport?) -> [ViewerRate] {
+    public static func all(_ report: HostReport, since previous: HostReport?) -> [ViewerRate] {
         let seconds = StreamRate.seconds(report, previous)
         return report.viewers.map { viewer in
             let before = previous?.viewers.first { $0.session == viewer.session }

@@ -1,267 +1,55 @@
-import BeamLog
-import BeamMedia
-import BeamWire
 import Dispatch
-import Glibc
 import Synchronization
 
-/// What another program writes on standard input with `--json`: one JSON object a line.
-///
-/// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
-/// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
-/// line. In a room `{"share":true|false}` begins and ends to share, `{"caption":"…","speaker":"…"}` writes a caption
-/// (`partial` what is just being said), `{"putOut":NAME|KEY,"alsoLetIn":true|false}` puts a member out, and perhaps those
-/// whom it has let in, `{"join":true}` enters the other room that was reported, `{"trust":true}` says that the present one
-/// is the right one, and `{"relay":true|false,"from":NAME|KEY}` answers whether to show a screen through another member. A
+/// What another program writes on standard input with `--json`: one JSON object a line, as `ProgramActions` describes. A
 /// bad line gets an event `error` and disturbs nothing.
 public final class ProgramInput: Sendable {
-    /// The longest line in bytes: a message of the greatest length, and what is around it.
-    static let longestLine = LogLimits.entryBody + 1024
-    /// Messages without a result, after which reading pauses: nothing waits for this program but the other one.
-    private static let mostOpen = 1000
-
-    /// What lines do. Nil: this side can't.
-    public struct Handlers: Sendable {
-        var write: @Sendable (LogInput) -> Void
-        var hosts: [String: @Sendable (LogInput) -> Void]
-        var pause: (@Sendable (Bool) -> Void)?
-        var kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)?
-        var room: (any RoomActions)?
-
-        /// - Parameters:
-        ///   - hosts: for each of several hosts, in place of `write`.
-        ///   - kick: sends a viewer away. Nil: it is done; otherwise why it can't be, without a full stop.
-        ///   - room: what a member of a room can do besides. It lives as long as the program.
-        public init(
-            write: @escaping @Sendable (LogInput) -> Void, hosts: [String: @Sendable (LogInput) -> Void] = [:],
-            pause: (@Sendable (Bool) -> Void)? = nil,
-            kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)? = nil, room: (any RoomActions)? = nil
-        ) {
-            (self.write, self.hosts, self.pause, self.kick, self.room) = (write, hosts, pause, kick, room)
-        }
-    }
-
     private struct State {
-        var handlers: Handlers?
-        var count: UInt64 = 0
-        var open: Set<String> = []
         var isEnded = false
         /// The number of the line that is being read, from 1.
         var line = 0
     }
 
+    private let actions: ProgramActions
     private let events: EventWriter
     private let state = Mutex(State())
-    /// Signalled when a message has got its result, and when lines are taken.
-    private let settled = DispatchSemaphore(value: 0)
 
-    public init(_ events: EventWriter) { self.events = events }
-
-    public func connect(_ handlers: Handlers) {
-        state.withLock { $0.handlers = handlers }
-        settled.signal()
-    }
+    init(_ actions: ProgramActions, _ events: EventWriter) { (self.actions, self.events) = (actions, events) }
 
     /// The next call is about this line of standard input, counted from 1.
     func begin(line: Int) { state.withLock { $0.line = line } }
 
     /// A line of standard input. Waits, on the reading thread, until there is somebody to take it, and while too many
-    /// messages have no result.
+    /// messages have no result: nothing waits for this program but the other one.
     func take(_ line: [UInt8]) {
-        wait { $0.handlers == nil }
-        do throws(BadLine) {
-            try handle(line)
+        wait { !actions.isConnected }
+        do throws(ProgramActions.Refusal) {
+            try actions.perform(line)
         } catch {
             report(error)
         }
-        wait { $0.open.count >= Self.mostOpen }
+        wait { actions.isBusy }
     }
 
-    private func wait(while isBusy: (State) -> Bool) {
-        while state.withLock({ !$0.isEnded && isBusy($0) }) {
-            _ = settled.wait(timeout: .now() + .milliseconds(200))
+    private func wait(while isBusy: () -> Bool) {
+        while !state.withLock({ $0.isEnded }), isBusy() {
+            _ = actions.changed.wait(timeout: .now() + .milliseconds(200))
         }
     }
 
     /// A line that is neither an object nor an answer to a question.
-    func refuse() { report(BadLine(reason: "it isn't a JSON object")) }
+    func refuse() { report(ProgramActions.Refusal(reason: "it isn't a JSON object")) }
 
-    func lineTooLong() { report(BadLine(reason: "it is longer than \(Self.longestLine) bytes")) }
-
-    private func report(_ error: BadLine) {
-        events.write(.words(.badLine(state.withLock { $0.line }, id: error.id, reason: error.reason)))
+    func lineTooLong() {
+        report(ProgramActions.Refusal(reason: "it is longer than \(ProgramActions.longestLine) bytes"))
     }
 
-    /// The room has told what became of a message.
-    func noteResult(_ event: LogEvent) {
-        switch event {
-        case .delivered(let id, _), .undelivered(let id, _):
-            guard state.withLock({ $0.open.remove(id) }) != nil else { return }
-            settled.signal()
-        default: break
-        }
+    private func report(_ error: ProgramActions.Refusal) {
+        events.write(.words(.badLine(state.withLock { $0.line }, id: error.id, reason: error.reason)))
     }
 
     func end() {
         state.withLock { $0.isEnded = true }
-        settled.signal()
+        actions.changed.signal()
     }
-
-    private struct BadLine: Error {
-        var reason: String
-        /// The line's own ID, as far as it has one.
-        var id: String?
-    }
-
-    // MARK: What a line says
-
-    /// A line's members.
-    private struct Line {
-        var members: [String: [UInt8]]
-
-        func has(_ name: String) -> Bool { members[name] != nil }
-
-        func text(_ name: String) throws(BadLine) -> String? {
-            guard let value = members[name] else { return nil }
-            guard let text = ProgramJSON.string(value) else { throw BadLine(reason: "`\(name)` takes a string") }
-            return text
-        }
-
-        func flag(_ name: String) throws(BadLine) -> Bool? {
-            switch members[name].map({ String(decoding: $0, as: UTF8.self) }) {
-            case nil: return nil
-            case "true"?: return true
-            case "false"?: return false
-            default: throw BadLine(reason: "`\(name)` takes true or false")
-            }
-        }
-
-        func mustBeTrue(_ name: String) throws(BadLine) {
-            guard (try? flag(name)) == true else { throw BadLine(reason: "`\(name)` takes true") }
-        }
-
-        /// Nil: there is none, or it isn't what an ID may be.
-        var id: String? {
-            guard let id = members["id"].flatMap(ProgramJSON.string), (1...LogLimits.messageID).contains(id.utf8.count)
-            else { return nil }
-            return id
-        }
-    }
-
-    private func handle(_ line: [UInt8]) throws(BadLine) {
-        let members: [String: [UInt8]]?
-        do throws(ProgramJSON.Malformed) {
-            members = try ProgramJSON.members(line)
-        } catch {
-            throw BadLine(reason: "\(error)")
-        }
-        guard let members else { throw BadLine(reason: "it isn't a JSON object") }
-        let line = Line(members: members)
-        do throws(BadLine) {
-            try handle(line)
-        } catch {
-            throw BadLine(reason: error.reason, id: line.id)
-        }
-    }
-
-    private func handle(_ line: Line) throws(BadLine) {
-        guard let handlers = state.withLock({ $0.handlers }) else { throw BadLine(reason: "nothing is shared yet") }
-        if let body = line.members["message"] {
-            try send(body, line, try writer(line, handlers))
-        } else if let note = try line.text("note") {
-            guard !ShownText.line(note).isEmpty else { throw BadLine(reason: "`note` is empty") }
-            try writer(line, handlers)(.note(note))
-        } else if line.has("pause") {
-            guard let pause = handlers.pause else { throw BadLine(reason: "only a host can pause") }
-            if let isOn = try line.flag("pause") { pause(isOn) }
-        } else if line.has("kick") {
-            guard let kick = handlers.kick else { throw BadLine(reason: "only a host can send viewers away") }
-            guard let name = try line.text("kick") else { return }
-            try check(kick(name, try line.flag("forGood") ?? false))
-        } else if let room = handlers.room, try handle(line, room, handlers.write) {
-            return
-        } else {
-            throw BadLine(
-                reason: handlers.room == nil
-                    ? "it has none of the members `message`, `note` and `pause`"
-                    : "it has none of the members `message`, `note`, `caption`, `share`, `pause`, `putOut`, `join`, `trust` and `relay`"
-            )
-        }
-    }
-
-    /// `reason`: why something can't be done; nil: it is.
-    private func check(_ reason: String?) throws(BadLine) {
-        if let reason { throw BadLine(reason: reason) }
-    }
-
-    /// False: it is nothing of a room.
-    private func handle(
-        _ line: Line, _ room: any RoomActions, _ write: @Sendable (LogInput) -> Void
-    ) throws(BadLine) -> Bool {
-        if let caption = try line.text("caption") {
-            guard !ShownText.lines(caption).isEmpty else { throw BadLine(reason: "`caption` is empty") }
-            write(.caption(text: caption, speaker: try line.text("speaker")))
-        } else if let partial = try line.text("partial") {
-            write(.partial(text: partial, speaker: try line.text("speaker")))
-        } else if let isOn = try line.flag("share") {
-            room.setSharing(isOn)
-        } else if let name = try line.text("putOut") {
-            try check(room.putOut(name, alsoLetIn: try line.flag("alsoLetIn") ?? false))
-        } else if line.has("join") {
-            try line.mustBeTrue("join")
-            try check(room.joinOffered())
-        } else if line.has("trust") {
-            try line.mustBeTrue("trust")
-            room.answerProof(true)
-        } else if let accept = try line.flag("relay") {
-            try check(room.answerRelay(accept, from: try line.text("from")))
-        } else {
-            return false
-        }
-        return true
-    }
-
-    /// Which room a line is for.
-    private func writer(_ line: Line, _ handlers: Handlers) throws(BadLine) -> @Sendable (LogInput) -> Void {
-        guard !handlers.hosts.isEmpty else { return handlers.write }
-        guard let host = line.members["host"].flatMap({ ProgramJSON.string($0) }) else {
-            throw BadLine(reason: "`host` has to say which host it is for: several are watched")
-        }
-        guard let write = handlers.hosts[host] else { throw BadLine(reason: "`host` is none of the hosts watched") }
-        return write
-    }
-
-    private func send(_ body: [UInt8], _ line: Line, _ write: @Sendable (LogInput) -> Void) throws(BadLine) {
-        let recipient = try line.text("to").map { $0 == "all" ? LogInput.Recipient.all : .named($0) } ?? .all
-        if line.has("id"), line.id == nil {
-            throw BadLine(reason: "`id` takes a string of 1 to \(LogLimits.messageID) bytes")
-        }
-        let id = line.id ?? number()
-        guard state.withLock({ $0.open.insert(id).inserted }) else {
-            throw BadLine(reason: "the message with this id has no result yet")
-        }
-        write(.message(id: id, json: body, to: recipient))
-    }
-
-    /// Of a message without an ID.
-    private func number() -> String {
-        state.withLock { state in
-            state.count += 1
-            return "\(state.count)"
-        }
-    }
-}
-
-/// What another program can have a member of a room do. A text that is returned says why it can't be, without a full stop.
-public protocol RoomActions: AnyObject, Sendable {
-    /// To share says that this is the right room, too.
-    func setSharing(_ isOn: Bool)
-    /// `member`: a name, or the beginning of a key.
-    func putOut(_ member: String, alsoLetIn: Bool) -> String?
-    /// Enters the other room that was reported.
-    @discardableResult func joinOffered() -> String?
-    /// Whether this is the room that is meant: what the options share begins.
-    func answerProof(_ isRight: Bool)
-    /// Whether to show a screen through another member. `from`: whose; nil: the only one that was asked about.
-    func answerRelay(_ accept: Bool, from: String?) -> String?
 }

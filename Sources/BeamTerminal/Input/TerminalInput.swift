@@ -267,7 +267,7 @@ final class TerminalInput: Sendable {
                 if let text { lines.append((text, state.epoch, state.lines)) }
                 state.unfinished.removeAll(keepingCapacity: true)
                 state.isSkipping = false
-            } else if state.unfinished.count < (isProgram ? ProgramInput.longestLine : longestLine) {
+            } else if state.unfinished.count < (isProgram ? ProgramActions.longestLine : longestLine) {
                 state.unfinished.append(byte)
             } else {
                 state.isSkipping = true

@@ -19,17 +19,34 @@ public final class PairingPrompt: DoorPerson {
         /// The person has agreed, and the digits are on their way.
         case waitingForDigits
         case digits(PairingCode)
+
+        /// As a notice asks it; nil: there is nothing to answer.
+        var notice: NoticeText.Subject? {
+            switch self {
+            case .code(let code): .code(code)
+            case .browser: .browser
+            case .comparing: .comparing
+            case .waitingForDigits: nil
+            case .digits(let digits): .digits(digits)
+            }
+        }
     }
 
     private struct Question {
         var connection: ConnectionID
         var subject: Subject
         var visitor: Visitor
+
+        var digits: PairingCode? { if case .digits(let digits) = subject { digits } else { nil } }
+        /// The person has something to answer.
+        var isOpen: Bool { if case .waitingForDigits = subject { false } else { true } }
     }
 
     private struct State {
         /// The first one is being asked.
         var questions: [Question] = []
+        /// The one that is shown elsewhere, too.
+        var mirrored: (connection: ConnectionID, digits: PairingCode?)?
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
         /// Others can answer, too.
         var hasOthers: @Sendable () -> Bool = { false }
@@ -40,19 +57,30 @@ public final class PairingPrompt: DoorPerson {
     private let terminal: TerminalQuestions
     /// What they ask for: to `watch`, to `enter`.
     private let wish: String
-    /// A window asks the same, so that the end of standard input isn't that of the answers.
-    private let hasWindow: Bool
+    /// A window asks the same, or a notice, so that the end of standard input isn't that of the answers.
+    private let isAskedElsewhere: Bool
+    private let mirror: (any QuestionMirror)?
 
     /// `programs` takes another program's lines on standard input.
     public convenience init(
-        _ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput
+        _ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput,
+        mirror: (any QuestionMirror)? = nil, isAskedElsewhere: Bool = false
     ) {
-        self.init(console, TerminalQuestions(console, programs: programs, keyboard: keyboard), wish: "watch")
+        self.init(
+            console, TerminalQuestions(console, programs: programs, keyboard: keyboard), wish: "watch", mirror: mirror,
+            isAskedElsewhere: isAskedElsewhere)
     }
 
     /// Asks at a terminal at which something else may be asked before `start`.
-    public init(_ console: Console, _ terminal: TerminalQuestions, wish: String, hasWindow: Bool = false) {
-        self.hasWindow = hasWindow
+    ///
+    /// - Parameters:
+    ///   - mirror: shows the question that is asked, too, and may answer it.
+    ///   - isAskedElsewhere: somebody can answer although nobody is at the terminal.
+    public init(
+        _ console: Console, _ terminal: TerminalQuestions, wish: String, mirror: (any QuestionMirror)? = nil,
+        isAskedElsewhere: Bool = false
+    ) {
+        (self.mirror, self.isAskedElsewhere) = (mirror, isAskedElsewhere)
         self.console = console
         self.terminal = terminal
         self.wish = wish
@@ -63,6 +91,9 @@ public final class PairingPrompt: DoorPerson {
 
     /// Keys are commands while nothing is asked.
     public var takesCommands: Bool { terminal.takesCommands }
+
+    /// Those who wait for an answer, in words.
+    public var asking: [String] { state.withLock { $0.questions.map(\.visitor.description) } }
 
     /// What they do; empty: there are none.
     public var keys: [StatusLine.Key] { terminal.keys }
@@ -103,7 +134,7 @@ public final class PairingPrompt: DoorPerson {
             return index == 0
         }
         guard isFirst else { return }
-        // A new question, so that an answer to the first one doesn't count.
+        // A new question, so that an answer to the one before doesn't count.
         terminal.withdraw()
         askFirst()
     }
@@ -142,6 +173,7 @@ public final class PairingPrompt: DoorPerson {
             return !state.questions.isEmpty
         }
         if wereAsked { terminal.withdraw() }
+        mirrorFirst()
     }
 
     /// Asks the person something else, unless a visitor waits for an answer. A visitor who comes meanwhile takes its
@@ -171,6 +203,7 @@ public final class PairingPrompt: DoorPerson {
     }
 
     private func askFirst() {
+        mirrorFirst()
         let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
         guard let first, let words = words(first) else { return }
         let isAsked = terminal.ask(
@@ -194,7 +227,7 @@ public final class PairingPrompt: DoorPerson {
             return (index == 0, index == 0)
         }
         if wasAsked { terminal.withdraw() }
-        if isNextToBeAsked { askFirst() }
+        if isNextToBeAsked { askFirst() } else { mirrorFirst() }
     }
 
     /// A browser at a member of a room watches, and doesn't enter.
@@ -219,6 +252,41 @@ public final class PairingPrompt: DoorPerson {
         }
     }
 
+    // MARK: Elsewhere
+
+    /// Shows the first question elsewhere, or takes back what is shown there.
+    private func mirrorFirst() {
+        guard let mirror else { return }
+        // In the order of the changes: neither call waits.
+        state.withLock { state in
+            let first = state.decide == nil ? nil : state.questions.first
+            let shown = first.flatMap { question in elsewhere(question) }
+            let mirrored = shown == nil ? nil : first.map { ($0.connection, $0.digits) }
+            guard mirrored?.0 != state.mirrored?.connection || mirrored?.1 != state.mirrored?.digits else { return }
+            state.mirrored = mirrored
+            if let shown { mirror.show(shown) } else { mirror.hide() }
+        }
+    }
+
+    private func elsewhere(_ question: Question) -> MirroredQuestion? {
+        guard let text = NoticeText(question.visitor, wish: wish(of: question.connection), question.subject.notice)
+        else { return nil }
+        return MirroredQuestion(title: text.title, text: text.text) { [weak self] accept in
+            self?.answeredElsewhere(question.connection, digits: question.digits, accept: accept)
+        }
+    }
+
+    private func answeredElsewhere(_ connection: ConnectionID, digits: PairingCode?, accept: Bool) {
+        let decide = state.withLock { state in
+            // Otherwise it was answered, withdrawn, or followed by the digits just before.
+            state.questions.contains { $0.connection == connection && $0.digits == digits && $0.isOpen }
+                ? state.decide : nil
+        }
+        guard let decide else { return }
+        answered(connection, accept: accept)
+        decide(connection, accept)
+    }
+
     // MARK: Answers
 
     private func answer(_ connection: ConnectionID, accept: Bool) {
@@ -234,16 +302,17 @@ public final class PairingPrompt: DoorPerson {
             return (state.decide, true)
         }
         decide?(connection, accept)
-        if isNextToBeAsked { askFirst() }
+        if isNextToBeAsked { askFirst() } else { mirrorFirst() }
     }
 
     /// Standard input has ended: nobody can answer here. What other members are asked, too, is left to them.
     private func refuseAll() {
-        guard !hasWindow else { return }
+        guard !isAskedElsewhere else { return }
         let (unanswered, decide, hasOthers) = state.withLock { state in
             defer { state.questions = [] }
             return (state.questions, state.decide, state.hasOthers)
         }
+        mirrorFirst()
         for question in unanswered
         where question.connection.isBrowser
             || !MeshQuestion.isElsewhere(question.connection.value) && !hasOthers()

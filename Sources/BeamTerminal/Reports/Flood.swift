@@ -19,6 +19,8 @@ public enum Flood: Hashable, Sendable, CaseIterable {
     case interruption, layer, drop, load, visibility, captions, sound, code, size, status, warning
     case note, alert, slowing, version
     case people, violation, refusal, relay, windowCode, gateway
+    /// A notice on the desktop.
+    case notice
 
     /// Most lines for the person in a period.
     var most: Int {

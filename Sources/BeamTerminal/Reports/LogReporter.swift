@@ -11,7 +11,7 @@ public final class LogReporter: Sendable {
     public init(_ context: CommandContext) { self.context = context }
 
     public func handle(_ event: LogEvent) {
-        defer { context.programs?.noteResult(event) }
+        defer { context.actions.noteResult(event) }
         let changes = condition.withLock { $0.handle(event) }
         switch event {
         case .began(let since, let takesNotes): write(.began(completeSince: since, takesNotes: takesNotes))

@@ -14,6 +14,8 @@ public final class ShareReporter: Sendable {
     private let door: DoorReporter
     private let invitation: DoorReporter.Invitation
     private let words: LogReporter
+    /// Nil: the desktop shows none.
+    private let notices: ShareNotices?
     /// Nil: no browsers are let in.
     private let web: WebReporter?
     private let text: ShareText
@@ -24,6 +26,8 @@ public final class ShareReporter: Sendable {
 
     private struct State {
         var last: HostReport?
+        /// What that came to in the second before it.
+        var rates: (all: StreamRate, viewers: [ViewerRate])?
         /// The recording's first file was reported.
         var isRecording = false
         /// Why the recording ended before the host.
@@ -42,7 +46,11 @@ public final class ShareReporter: Sendable {
     /// The reason of a viewer that has said goodbye.
     private static let goodbye = "its program has ended"
 
-    public init(_ context: CommandContext, prompt: PairingPrompt, invitation: DoorReporter.Invitation) {
+    public init(
+        _ context: CommandContext, prompt: PairingPrompt, invitation: DoorReporter.Invitation,
+        notices: ShareNotices? = nil
+    ) {
+        self.notices = notices
         self.context = context
         self.prompt = prompt
         self.invitation = invitation
@@ -173,10 +181,11 @@ public final class ShareReporter: Sendable {
         case .mediaStopped(let session, let reason):
             context.say("\(who(session)) no longer gets the picture: \(reason).", as: .interruption)
         case .viewerLeft(let session, let visitor, let reason):
-            state.withLock { state in
-                state.viewers[session] = nil
+            let isEmpty = state.withLock { state in
                 state.arriving.remove(session)
+                return state.viewers.removeValue(forKey: session) != nil && state.viewers.isEmpty
             }
+            if isEmpty, context.floods.allows(.notice) { notices?.nobodyIsLeft() }
             door.tell(
                 .visit, from: visitor.address, .left(visitor, session: session, reason: reason),
                 reason == Self.goodbye ? "\(visitor) has stopped watching." : "\(visitor) has left: \(reason).")
@@ -194,10 +203,12 @@ public final class ShareReporter: Sendable {
     }
 
     private func letIn(_ visitor: Visitor, _ session: String, isResumed: Bool) {
-        state.withLock { state in
+        let watching = state.withLock { state in
             state.viewers[session] = visitor
             if !isResumed { state.arriving.insert(session) }
+            return state.viewers.count
         }
+        if !isResumed, context.floods.allows(.notice) { notices?.came(visitor, watching: watching) }
         door.letIn(visitor)
         var lines = ["\(visitor) \(isResumed ? "is connected again" : "is let in")."]
         if let name = visitor.newName, let known = visitor.name, !isResumed {
@@ -232,6 +243,7 @@ public final class ShareReporter: Sendable {
         }
         let rate = StreamRate(report, since: previous)
         let viewers = ViewerRate.all(report, since: previous)
+        state.withLock { $0.rates = (rate, viewers) }
         context.console.live(
             [host.isPaused ? "paused" : CommonText.rate(rate)] + ViewerTable.lines(viewers.map(\.row))
                 + report.gateways.compactMap { GatewayText.line($0) })
@@ -239,6 +251,15 @@ public final class ShareReporter: Sendable {
             host, viewers: report.session.viewers + report.gateways.reduce(0) { $0 + $1.viewers },
             sheds: report.session.sheds)
         context.events.write(.share(.stats(report, rate, viewers)))
+    }
+
+    /// For another program of the user's.
+    public func status(_ kind: RunningStatus.Kind, _ host: some ServingHost) -> RunningStatus {
+        let (report, rates) = state.withLock { ($0.last, $0.rates) }
+        let stream = RunningStatus.Stream(
+            host.description, isPaused: host.isPaused, rate: rates?.all, viewers: rates?.viewers ?? [],
+            viewersAtGateways: report?.gateways.reduce(0) { $0 + $1.viewers } ?? 0)
+        return RunningStatus(kind, name: host.description.name, stream: stream, asking: prompt.asking)
     }
 
     public func summarise(_ host: some ServingHost) {

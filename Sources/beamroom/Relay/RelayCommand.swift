@@ -72,6 +72,7 @@ struct RelayCommand: ParsableCommand {
         help: ArgumentHelp("Whether viewers may write notes, which the host's viewers read, too.", valueName: "on|off"))
     var notes = Switch.on
     @OptionGroup var web: WebOptions
+    @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
     @OptionGroup var common: RunOptions
 
@@ -90,7 +91,9 @@ struct RelayCommand: ParsableCommand {
         defer { withExtendedLifetime(endings) {} }
         if let doubt = host.doubt { context.say(doubt) }
         let terminal = TerminalQuestions(context.console, programs: context.programs)
-        let prompt = PairingPrompt(context.console, terminal, wish: "watch")
+        let notices = self.notices.open()
+        defer { notices?.stop() }
+        let prompt = PairingPrompt(context.console, terminal, wish: "watch", mirror: notices)
         let desk = QuestionDesk(terminal)
         let upstream = CommandContext(context, host: host.text)
         upstream.latch.whenEnded { if let ending = upstream.latch.current { context.latch.end(ending) } }
@@ -98,7 +101,7 @@ struct RelayCommand: ParsableCommand {
             upstream, WatchReporter.Purpose(hasWindow: false, isOneOfSeveral: true), desk: desk)
         let run: Run
         do {
-            run = try prepare(context, prompt, watching)
+            run = try prepare(context, prompt, watching, notices)
         } catch {
             // Ctrl-C while a code was awaited.
             return try context.conclude(context.latch.current ?? .failed("\(error)"))
@@ -108,6 +111,11 @@ struct RelayCommand: ParsableCommand {
         let rooms = RoomNameWatch(host)
         defer { rooms?.stop() }
         run.relay.start()
+        let control = context.openControl { [name] in
+            run.relay.host.map { run.reporter.status(.relay, $0) }
+                ?? RunningStatus(.relay, name: name ?? MachineName.current, stream: nil, asking: prompt.asking)
+        }
+        defer { control?.close() }
         let ticker = EverySecond {
             let line = watching.tick(run.relay.viewer)
             if let host = run.relay.host {
@@ -137,7 +145,7 @@ struct RelayCommand: ParsableCommand {
     private var acceptance: Door.Acceptance { accept ?? (TerminalQuestions.hasKeyboard ? .ask : .none) }
 
     private func prepare(
-        _ context: CommandContext, _ prompt: PairingPrompt, _ watching: WatchReporter
+        _ context: CommandContext, _ prompt: PairingPrompt, _ watching: WatchReporter, _ notices: ShareNotices?
     ) throws -> Run {
         let store = try TrustStore()
         let identity = try store.identity()
@@ -152,7 +160,7 @@ struct RelayCommand: ParsableCommand {
             invitation: DoorReporter.Invitation(
                 acceptance: acceptance, isTrustedOnly: false, showsCode: showsCode, hasCode: viewerCode != nil,
                 service: hostCode.service, codeFile: viewerCodeFile, allowsUnencrypted: false,
-                web: web.invitation(isTerminal: isTerminal)))
+                web: web.invitation(isTerminal: isTerminal)), notices: notices)
         let relay = try Relay(
             try viewing(store, isWanted), own: identity.deviceKey,
             serving: { host, relays in try serving(host, relays, store, identity, hostCode, webCode) },
@@ -211,8 +219,8 @@ struct RelayCommand: ParsableCommand {
         _ relay: Relay, _ host: RelayHost, _ context: CommandContext, _ prompt: PairingPrompt, _ reporter: ShareReporter
     ) {
         let away = SendingAway(context, prompt: prompt, host: host)
-        context.programs?.connect(
-            ProgramInput.Handlers(
+        context.actions.connect(
+            ProgramActions.Handlers(
                 write: { [weak relay] in relay?.write($0) }, kick: { away.sendAway($0, forGood: $1) }))
         var commands = TerminalQuestions.Commands()
         commands.note = { [weak relay] in relay?.write(.note($0)) }

@@ -88,6 +88,7 @@ struct RoomCommand: ParsableCommand {
     @Flag(help: "Don't announce the room on the network, and don't look for it there.")
     var noDiscovery = false
 
+    @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
     @OptionGroup var common: RunOptions
 
@@ -148,8 +149,10 @@ struct RoomCommand: ParsableCommand {
         if let windowOptions { try MainActor.assumeIsolated { try MeshWindow.prepare(windowOptions) } }
 
         let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
+        let notices = self.notices.open()
+        defer { notices?.stop() }
         let prompt = PairingPrompt(
-            context.console, terminal, wish: "enter", hasWindow: windowOptions != nil)
+            context.console, terminal, wish: "enter", mirror: notices, isAskedElsewhere: windowOptions != nil)
         let presence = noDiscovery ? nil : MeshPresence()
         let acquaintances = { @Sendable (room: String) in
             MeetingEntry.acquaintances(in: room, store: store, own: identity)
@@ -176,6 +179,8 @@ struct RoomCommand: ParsableCommand {
         commands.newCode = { meeting.renewCode() }
         commands.join = { meeting.joinOffered() }
         commands.relay = { meeting.takeRelay() }
+        let control = context.openControl { meeting.status }
+        defer { control?.close() }
         try MeetingStay(
             context, meeting, entry, window: windowOptions, room: room.map { ShownText.line($0) },
             machine: MachineName.current

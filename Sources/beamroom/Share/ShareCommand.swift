@@ -34,7 +34,9 @@ struct ShareCommand: ParsableCommand {
     @Flag(help: "Don't announce the host over Bluetooth, where there is an adapter.")
     var noBluetooth = false
     @Option(
-        help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
+        help:
+            "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal and notices on the desktop)"
+    )
     var accept: Door.Acceptance?
 
     @Option(help: ArgumentHelp("Maximum number of viewers at a time.", valueName: "number"))
@@ -62,6 +64,7 @@ struct ShareCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
     var notes = Switch.on
 
+    @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
     @OptionGroup var common: CommonOptions
 
@@ -95,12 +98,18 @@ struct ShareCommand: ParsableCommand {
         if capture.isList { return try capture.printList(context) }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: spoken.keyboard)
+        let notices = self.notices.open()
+        defer { notices?.stop() }
+        let asking = Asking(self, context.console, notices)
+        let prompt = PairingPrompt(
+            context.console, programs: context.programs, keyboard: spoken.keyboard, mirror: notices,
+            isAskedElsewhere: asking.isByNotice)
         let reporter: ShareReporter
         let host: Host
         do {
-            let options = try options(context)
-            let made = ShareReporter(context, prompt: prompt, invitation: invitation(context.console, options))
+            let options = try options(context, asking)
+            let made = ShareReporter(
+                context, prompt: prompt, invitation: invitation(context.console, options, asking), notices: notices)
             reporter = made
             host = try Host(options) { made.handle($0) }
         } catch {
@@ -108,8 +117,8 @@ struct ShareCommand: ParsableCommand {
             return try context.conclude(context.latch.current ?? .failed("\(error)"))
         }
         let away = SendingAway(context, prompt: prompt, host: host)
-        context.programs?.connect(
-            ProgramInput.Handlers(
+        context.actions.connect(
+            ProgramActions.Handlers(
                 write: { host.write($0) }, pause: { host.setPaused($0) },
                 kick: { away.sendAway($0, forGood: $1) }))
         var commands = TerminalQuestions.Commands()
@@ -117,8 +126,8 @@ struct ShareCommand: ParsableCommand {
         commands.pause = { host.setPaused(!host.isPaused) }
         commands.putOut = { away.ask() }
         commands.kick = { away.ask($0) }
-        if showsCode(context.console) || web.web && context.console.isTerminal {
-            commands.newCode = { [showsCode = showsCode(context.console), web = web.web && web.webCodeFile == nil] in
+        if asking.showsCode || web.web && context.console.isTerminal {
+            commands.newCode = { [showsCode = asking.showsCode, web = web.web && web.webCodeFile == nil] in
                 if showsCode { host.renewCode() }
                 if web { host.renewWebCode() }
             }
@@ -127,6 +136,8 @@ struct ShareCommand: ParsableCommand {
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
+        let control = context.openControl { reporter.status(.share, host) }
+        defer { control?.close() }
         let ticker = EverySecond {
             reporter.tick(host)
             host.updateAddresses()
@@ -146,30 +157,40 @@ struct ShareCommand: ParsableCommand {
         }
     }
 
-    private var acceptance: Door.Acceptance {
-        if let accept { return accept }
-        return spoken.canAsk && !trustedOnly ? .ask : .none
+    /// How those who bring no code are let in, and who is asked.
+    private struct Asking {
+        let acceptance: Door.Acceptance
+        /// Nobody is at a terminal, and the desktop's notices ask.
+        let isByNotice: Bool
+        let showsCode: Bool
+
+        init(_ command: ShareCommand, _ console: Console, _ notices: ShareNotices?) {
+            let mayAsk = !command.trustedOnly && (command.accept ?? .ask) == .ask
+            isByNotice = mayAsk && !command.spoken.canAsk && notices?.canAsk == true
+            acceptance = command.accept ?? (mayAsk && (command.spoken.canAsk || isByNotice) ? .ask : .none)
+            // On a terminal only: a code must not get into a log. Nobody needs one if all are let in.
+            showsCode = console.isTerminal && !command.trustedOnly && acceptance != .all
+        }
     }
 
-    /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
-    private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly && acceptance != .all }
-
-    private func invitation(_ console: Console, _ options: HostOptions) -> DoorReporter.Invitation {
+    private func invitation(
+        _ console: Console, _ options: HostOptions, _ asking: Asking
+    ) -> DoorReporter.Invitation {
         DoorReporter.Invitation(
-            acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
+            acceptance: asking.acceptance, isTrustedOnly: trustedOnly, showsCode: asking.showsCode,
             hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.door.trust.code.service,
             codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted,
             web: web.invitation(isTerminal: console.isTerminal))
     }
 
-    private func options(_ context: CommandContext) throws -> HostOptions {
+    private func options(_ context: CommandContext, _ asking: Asking) throws -> HostOptions {
         let console = context.console
         // As viewers read it: both ends must have the same name when they pair.
         let name = ShownText.line(self.name ?? MachineName.current)
         let store = try TrustStore()
         let identity = try store.identity()
         let hostCode = doorCode.hostCode(
-            try code.read(), isShown: showsCode(console), isFile: code.codeFile != nil)
+            try code.read(), isShown: asking.showsCode, isFile: code.codeFile != nil)
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
         var options = try capture.hostOptions(
             sound, name: name, store: store,
@@ -177,7 +198,7 @@ struct ShareCommand: ParsableCommand {
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
                 session: HostSession.Configuration(
                     door: Door.Configuration(
-                        acceptance: acceptance, deviceName: name,
+                        acceptance: asking.acceptance, deviceName: name,
                         trust: HostTrust(
                             own: identity.deviceKey,
                             remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
@@ -188,7 +209,7 @@ struct ShareCommand: ParsableCommand {
         let webCode = try web.code(isTerminal: console.isTerminal, while: { context.latch.current == nil })
         options.server.session.door.webCode = webCode
         options.web = try web.server(
-            bind: bind, name: name, store: store, asks: acceptance != .none, hasCode: webCode?.current != nil)
+            bind: bind, name: name, store: store, asks: asking.acceptance != .none, hasCode: webCode?.current != nil)
         options.gateways = try gateway.gateways()
         options.recordPath = record
         options.captionsPath = spoken.captions

@@ -106,7 +106,7 @@ struct WatchCommand: ParsableCommand {
             if let ending = context.latch.current { return try context.conclude(ending) }
             return try context.conclude(.failed("\(error)"))
         }
-        context.programs?.connect(ProgramInput.Handlers(write: { viewer.write($0) }))
+        context.actions.connect(ProgramActions.Handlers(write: { viewer.write($0) }))
         reporter.connect(to: viewer)
         desk.readPrograms()
         let rooms = RoomNameWatch(hosts.first)

@@ -59,8 +59,9 @@ extension WatchCommand {
         let writers = zip(hosts, wall.viewers).map { host, viewer in
             (host.text, { @Sendable (input: LogInput) in viewer.write(input) })
         }
-        context.programs?.connect(
-            ProgramInput.Handlers(write: { _ in }, hosts: Dictionary(writers, uniquingKeysWith: { first, _ in first })))
+        context.actions.connect(
+            ProgramActions.Handlers(
+                write: { _ in }, hosts: Dictionary(writers, uniquingKeysWith: { first, _ in first })))
         desk.readPrograms()
         let names = hosts.map { "“\(PeerText.name($0.text))”" }
         let rooms = hosts.map { RoomNameWatch($0) }

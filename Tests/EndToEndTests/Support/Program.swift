@@ -128,6 +128,8 @@ final class ProgramProcess: Sendable {
             "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_SESSION_TYPE": nil, "XDG_STATE_HOME": machine.state,
             // Never the developer's sound.
             "PULSE_SERVER": "unix:" + machine.file("no-sound-server"),
+            // Nor notices on the developer's desktop, nor questions there.
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=" + machine.file("no-bus"), "XDG_RUNTIME_DIR": nil,
         ]
         variables.merge(environment) { $1 }
         process = try ChildProcess(

@@ -1,0 +1,37 @@
+import BeamMedia
+import BeamWire
+
+extension CommandContext {
+    /// Lets other programs of this user reach this one (`beamroom status`, `stop`, `pause` and others), until the result is
+    /// closed. Nil: they can't, and the person was told why.
+    ///
+    /// - Parameter status: called on a thread of its own.
+    public func openControl(_ status: @escaping @Sendable () -> RunningStatus) -> ControlSocket? {
+        do throws(ControlError) {
+            return try ControlSocket { line in
+                events.line(.list(answer(to: line, status)))
+            }
+        } catch {
+            say("Warning: `beamroom status`, `beamroom stop` and the like can't reach this program. \(error).")
+            return nil
+        }
+    }
+
+    /// Does what a line of another program's says.
+    private func answer(to line: [UInt8], _ status: () -> RunningStatus) -> ProgramEvent.List {
+        let members = (try? ProgramJSON.members(line)) ?? [:]
+        if members["status"] != nil {
+            return .status(status().fields(seconds: events.millisecondsSinceStart / 1000))
+        }
+        if members["stop"] != nil {
+            latch.end(.done)
+            return .done
+        }
+        do throws(ProgramActions.Refusal) {
+            try actions.perform(line)
+            return .done
+        } catch {
+            return .refused(reason: error.reason)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+
+/// A desktop with a real notification daemon (dunst), on an X server and a bus of its own.
+final class NoticeDesktop {
+    static let obstacle: String? = {
+        for (tool, package) in [("Xvfb", "xvfb"), ("dbus-daemon", "dbus-daemon"), ("dunst", "dunst")]
+        where !Tool.exists(tool) {
+            return "\(tool) isn't installed (package \(package))"
+        }
+        return nil
+    }()
+
+    private let directory: ScratchDirectory
+    private let screen: XServer
+    private let bus: ChildProcess
+    private let daemon: ChildProcess
+
+    /// Where the program finds the bus.
+    var environment: [String: String?] { ["DBUS_SESSION_BUS_ADDRESS": address] }
+    private var address: String { "unix:path=\(directory.file("bus"))" }
+
+    init() throws {
+        directory = try ScratchDirectory()
+        screen = try XServer(width: 800, height: 300)
+        let address = "unix:path=\(directory.file("bus"))"
+        bus = try ChildProcess("dbus-daemon", ["--session", "--nofork", "--print-address", "--address=\(address)"])
+        guard bus.state.wait(timeout: 30, { $0.output.first }) != nil else {
+            throw HarnessError("dbus-daemon doesn't start: \(bus.errorText)")
+        }
+        // In place of the menu from which a person takes a button.
+        try Self.write("grep -F -m 1 \"$(cat '\(directory.file("button"))')\"", to: directory.file("menu"))
+        try Self.write("echo \"$2: $3\" >> '\(directory.file("shown"))'", to: directory.file("note"))
+        try """
+        [global]
+        dmenu = \(directory.file("menu"))
+        [all]
+        summary = "*"
+        script = \(directory.file("note"))
+        """.write(toFile: directory.file("dunstrc"), atomically: true, encoding: .utf8)
+        daemon = try ChildProcess(
+            "dunst", ["-config", directory.file("dunstrc")],
+            environment: ["DISPLAY": screen.display, "DBUS_SESSION_BUS_ADDRESS": address])
+    }
+
+    deinit {
+        daemon.end()
+        bus.end()
+    }
+
+    private static func write(_ command: String, to script: String) throws {
+        try "#!/bin/sh\n\(command)\n".write(toFile: script, atomically: true, encoding: .utf8)
+        guard chmod(script, 0o700) == 0 else { throw HarnessError.system("chmod \(script)") }
+    }
+
+    /// Each notice that was shown: its title and its text.
+    var shown: [String] {
+        ((try? String(contentsOfFile: directory.file("shown"), encoding: .utf8)) ?? "").split(separator: "\n")
+            .map(String.init)
+    }
+
+    /// Waits until a notice with `text` has been shown, and answers it.
+    func wait(forNotice text: String) throws -> String {
+        var found: String?
+        guard
+            eventually(
+                timeout: 30,
+                {
+                    found = shown.last { $0.contains(text) }
+                    return found != nil
+                })
+        else { throw HarnessError("no notice with “\(text)”, but \(shown); \(daemon.errorText)") }
+        return found ?? ""
+    }
+
+    /// Presses a button of the notice that is shown, again and again until `isDone`: the program takes none before a person
+    /// can have read it.
+    func press(_ button: String, until isDone: () -> Bool) throws {
+        try button.write(toFile: directory.file("button"), atomically: true, encoding: .utf8)
+        let isPressed = try eventually(timeout: 30) {
+            if isDone() { return true }
+            let press = try ChildProcess("dunstctl", ["context"], environment: environment)
+            _ = try press.waitForEnd()
+            pause(seconds: 0.3)
+            return isDone()
+        }
+        guard isPressed else { throw HarnessError("“\(button)” does nothing; shown: \(shown); \(daemon.errorText)") }
+    }
+}
