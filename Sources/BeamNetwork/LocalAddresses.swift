@@ -45,12 +45,24 @@ public enum LocalAddresses {
     /// bridges for containers and virtual machines, which lead to no other machine, only if there is nothing else; and
     /// link-local IPv6 addresses only if there is no other address at all. Empty if the machine has no network.
     public static func reachable() -> [LocalAddress] {
+        let (addresses, links, routes) = read()
+        return reachable(addresses, links: links, routes: routes)
+    }
+
+    /// Whether all of them lead to containers and virtual machines on this machine, and to no other. False if there is none.
+    public static func leadNowhere() -> Bool {
+        let (addresses, links, routes) = read()
+        let ranked = ranked(addresses, links: links, routes: routes)
+        return !ranked.isEmpty && ranked.allSatisfy { $0.reach == .inside }
+    }
+
+    private static func read() -> (addresses: [LocalAddress], links: [NetworkLink], routes: [String: UInt32]) {
         let devices = (try? System.enumerateDevices()) ?? []
         let addresses = devices.compactMap { device -> LocalAddress? in
             guard let text = device.address?.ipAddress?.lowercased() else { return nil }
             return LocalAddress(String(text.prefix { $0 != "%" }), on: device.name)
         }
-        return reachable(addresses, links: LinkTable.read(), routes: DefaultRoutes.read())
+        return (addresses, LinkTable.read(), DefaultRoutes.read())
     }
 
     /// The same as texts, without link-local IPv6 addresses.
@@ -91,7 +103,7 @@ public enum LocalAddresses {
     // MARK: The order
 
     /// Where an interface leads, the likeliest to other machines first.
-    private enum Reach: Int {
+    enum Reach: Int {
         case defaultRoute
         case network
         case tunnel
@@ -105,6 +117,15 @@ public enum LocalAddresses {
     static func reachable(
         _ addresses: [LocalAddress], links: [NetworkLink], routes: [String: UInt32]
     ) -> [LocalAddress] {
+        let ranked = ranked(addresses, links: links, routes: routes)
+        let others = ranked.filter { $0.reach != .inside }
+        return (others.isEmpty ? ranked : others).map(\.address)
+    }
+
+    /// The likeliest first, with where they lead.
+    static func ranked(
+        _ addresses: [LocalAddress], links: [NetworkLink], routes: [String: UInt32]
+    ) -> [(address: LocalAddress, reach: Reach)] {
         let known = Dictionary(links.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         // A label may stand in place of an alias's interface: `eth0:1`.
         func link(_ name: String) -> NetworkLink? { known[name] ?? known[String(name.prefix { $0 != ":" })] }
@@ -126,14 +147,13 @@ public enum LocalAddresses {
             let metric = reach == .defaultRoute ? routes[link?.name ?? address.interface] ?? 0 : 0
             return (address: address, reach: reach, key: (reach.rawValue, metric, place: place))
         }
-        let others = ranked.filter { $0.reach != .inside }
         // One interface's addresses stay together.
         func first(of interface: String) -> Int { usable.firstIndex { $0.interface == interface } ?? 0 }
-        return (others.isEmpty ? ranked : others).sorted { one, other in
+        return ranked.sorted { one, other in
             let (a, b) = (one.address, other.address)
             return (one.key.0, one.key.1, first(of: a.interface), a.kind.rawValue, one.key.place)
                 < (other.key.0, other.key.1, first(of: b.interface), b.kind.rawValue, other.key.place)
-        }.map(\.address)
+        }.map { ($0.address, $0.reach) }
     }
 
     private static func reach(

@@ -122,6 +122,8 @@ struct DoctorTests {
         let both = NetworkCheck.addresses(["192.0.2.7", "169.254.3.4"], hasLocalOnly: true)
         #expect(both.verdict == .good && !both.text.contains("169.254"))
         #expect(NetworkCheck.addresses([], hasLocalOnly: false).verdict == .broken)
+        let inside = NetworkCheck.addresses(["172.17.0.1"], hasLocalOnly: true, leadNowhere: true)
+        #expect(inside.verdict == .broken && inside.text.contains("172.17.0.1"))
     }
 
     @Test func aTunnelWithoutMulticastIsNamedIfThereIsNothingElse() {

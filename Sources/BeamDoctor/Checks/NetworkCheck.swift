@@ -3,11 +3,21 @@ import BeamNetwork
 /// Whether others can reach this machine.
 enum NetworkCheck {
     static func addresses() -> Finding {
-        addresses(LocalAddresses.list(), hasLocalOnly: !LocalAddresses.reachable().isEmpty)
+        addresses(
+            LocalAddresses.list(), hasLocalOnly: !LocalAddresses.reachable().isEmpty,
+            leadNowhere: LocalAddresses.leadNowhere())
     }
 
-    /// - Parameter hasLocalOnly: there are addresses that are valid on one cable only.
-    static func addresses(_ addresses: [String], hasLocalOnly: Bool) -> Finding {
+    /// - Parameters:
+    ///   - hasLocalOnly: there are addresses that are valid on one cable only.
+    ///   - leadNowhere: those that there are lead to containers and virtual machines of this machine.
+    static func addresses(_ addresses: [String], hasLocalOnly: Bool, leadNowhere: Bool = false) -> Finding {
+        if leadNowhere {
+            return Finding(
+                "addresses", .broken,
+                "This machine has only addresses for its own containers and virtual machines (\(addresses.joined(separator: ", "))), so no "
+                    + "other machine can reach it. Plug in a cable, or join a Wi-Fi.")
+        }
         // RFC 3927: a machine gives itself one of these when nobody else does.
         let given = addresses.filter { !$0.hasPrefix("169.254.") }
         if !given.isEmpty {
