@@ -5,7 +5,7 @@ import Glibc
 import Synchronization
 
 /// Follows the desktop around the program: whether the screen is locked (logind, and the session's screen saver), and
-/// whether the battery is low (UPower, or else the kernel).
+/// whether the battery is low (UPower, or else the kernel). And keeps it awake while that is wanted.
 ///
 /// All of it may be missing: the buses, a service, libsystemd. Then nothing is reported of that, and it is used as soon
 /// as it is there (libsystemd: at the next start).
@@ -72,6 +72,9 @@ public final class DesktopWatch: Sendable {
         started.start()
     }
 
+    /// Whether the screen saver and sleep that comes by itself are kept away; not at first. Call it after `start`.
+    public func keepAwake(_ isWanted: Bool) { runner.withLock { $0 }?.perform { $0.keepAwake(isWanted) } }
+
     /// Ends the thread; after this returns, no event is reported. If an event is being handled, waits for that at most
     /// 3 s. May be started again.
     public func stop() { runner.withLock { $0.take() }?.stop() }
@@ -89,6 +92,7 @@ private final class DesktopWork: BusWork {
     private let system: Bus?
     private let session: Bus?
     private var users: [any BusServiceUser] = []
+    private var wakefulness: Wakefulness?
     private var locks = LockState()
     private var alarm = BatteryAlarm()
     private var isToldByUPower = false
@@ -121,16 +125,21 @@ private final class DesktopWork: BusWork {
                     })
             }
         }
+        wakefulness = Wakefulness(system: system, session: session)
         readSupplies(after: system == nil ? .zero : Self.upowerTimeout)
     }
 
     func end() {
         isEnding = true
         nextReading = nil
+        // The services notice that the connection ends, as far as this doesn't reach them.
+        wakefulness?.set(false)
     }
 
     /// Nobody needs a goodbye.
     var hasEnded: Bool { isEnding }
+
+    func keepAwake(_ isWanted: Bool) { wakefulness?.set(isWanted) }
 
     private func report(_ event: DesktopEvent?) {
         if let event, !loop.isStopping() { onEvent(event) }

@@ -35,6 +35,7 @@ public final class Host: Sendable {
     private let gateways: GatewaySink?
     private let words: HostWords
     private let desktop: HostDesktop
+    private let wanted: EncoderDemand
     private let onNotice: @Sendable (HostNotice) -> Void
 
     /// Opens source, encoder and ports, and starts to share. `onNotice` is called on the host's threads.
@@ -105,6 +106,7 @@ public final class Host: Sendable {
         room = options.room
         self.words = words
         self.desktop = desktop
+        self.wanted = wanted
         self.sinks = sinks
         self.recorder = recorder
         self.web = web
@@ -141,8 +143,12 @@ public final class Host: Sendable {
         onNotice(.paused(isPaused))
     }
 
-    /// Reads this machine's addresses again, for what is announced over Bluetooth. Call it now and then.
-    public func updateAddresses() { desktop.updateAddresses() }
+    /// Reads this machine's addresses again, for what is announced over Bluetooth, and keeps the machine awake while
+    /// somebody watches or it is recorded. Call it once a second.
+    public func refresh() {
+        desktop.updateAddresses()
+        desktop.setWatched(wanted.isWatched)
+    }
 
     /// Writes to the room: a caption, a note, an alert, a message.
     public func write(_ input: LogInput) { server.write(input) }

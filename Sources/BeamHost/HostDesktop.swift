@@ -1,6 +1,7 @@
 import BeamDesktop
 import BeamLog
 import BeamNetwork
+import Synchronization
 
 /// What the desktop around the host says to its viewers: a locked screen, an empty battery; and the host's presence over
 /// Bluetooth.
@@ -10,6 +11,7 @@ final class HostDesktop: Sendable {
     private let advertised: @Sendable () -> [String]
     private let port: UInt16
     private let key: [UInt8]
+    private let isWatchedNow = Mutex(false)
 
     /// - Parameters:
     ///   - onLock: is told when the screen was locked or unlocked.
@@ -36,6 +38,15 @@ final class HostDesktop: Sendable {
 
     /// This machine's addresses may have changed.
     func updateAddresses() { presence?.update(addresses: advertised(), port: port) }
+
+    /// The machine stays awake while somebody watches.
+    func setWatched(_ isWatched: Bool) {
+        let isNew = isWatchedNow.withLock { now in
+            defer { now = isWatched }
+            return now != isWatched
+        }
+        if isNew { watch.keepAwake(isWatched) }
+    }
 
     func start() {
         watch.start()

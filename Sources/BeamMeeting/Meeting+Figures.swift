@@ -54,6 +54,7 @@ extension Meeting {
             state.withLock { $0.last = nil }
             return nil
         }
+        host.refresh()
         let report = host.report()
         // Each share counts from 0.
         let last = state.withLock { $0.last.flatMap { $0.host === host ? $0.report : nil } }

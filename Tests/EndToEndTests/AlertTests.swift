@@ -117,6 +117,22 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: DesktopMocks.obstacle == nil, "\(DesktopMocks.obstacle ?? "")"))
+        func aHostIsKeptAwakeWhileSomebodyWatches() throws {
+            let mocks = try DesktopMocks()
+            try mocks.run("awake()")
+            let host = try share(environment: mocks.environment)
+            defer { host.end() }
+            try host.waitFor("stats")
+            #expect(!mocks.hasSeen("awake"))
+            let viewer = try watch()
+            defer { viewer.end() }
+            _ = try mocks.waitForEvent("awake")
+            #expect(!mocks.hasSeen("released"))
+            viewer.interrupt()
+            _ = try mocks.waitForEvent("released")
+        }
+
+        @Test(.enabled(if: DesktopMocks.obstacle == nil, "\(DesktopMocks.obstacle ?? "")"))
         func aLockedScreenAndALowBatteryAreTold() throws {
             let mocks = try DesktopMocks()
             try mocks.run("logind(by_pid='7'); add_session('7'); upower(percent=50.0)")

@@ -140,7 +140,7 @@ struct ShareCommand: ParsableCommand {
         defer { control?.close() }
         let ticker = EverySecond {
             reporter.tick(host)
-            host.updateAddresses()
+            host.refresh()
         }
         let ending = context.latch.wait()
         ticker.cancel()

@@ -6,6 +6,7 @@ Each line on standard input is Python, run in this module. Each is answered by a
 {"error": TEXT}. Other lines of JSON on standard output tell what was asked of BlueZ and of the notification service.
 """
 import json
+import os
 import sys
 
 import dbus
@@ -286,6 +287,44 @@ def add_device(number, entries=None, **others):
 
 def hear(number, entries):
     bluez_objects[f"/org/bluez/hci0/dev_{number}"].change("org.bluez.Device1", ServiceData=service_data(entries))
+
+
+# What keeps the machine awake
+
+class Awake(Plain):
+    """logind's inhibitor locks, without its sessions: tells of each, and of its end."""
+
+    def __init__(self):
+        super().__init__(bus, "/org/freedesktop/login1")
+
+    @dbus.service.method("org.freedesktop.login1.Manager", in_signature="ssss", out_signature="h")
+    def Inhibit(self, what, who, _why, mode):
+        ours, theirs = os.pipe()
+        tell(event="awake", what=what, who=who, mode=mode)
+        GLib.io_add_watch(ours, GLib.PRIORITY_DEFAULT, GLib.IO_HUP, self.released)
+        descriptor = dbus.types.UnixFd(theirs)
+        os.close(theirs)
+        return descriptor
+
+    def released(self, ours, _condition):
+        os.close(ours)
+        tell(event="released")
+        return False
+
+
+def awake():
+    names["awake"] = names.get("awake") or Awake()
+    own("org.freedesktop.login1")
+
+
+def cookies(name, path, release):
+    """A service of the session that gives numbers for the wish to stay awake."""
+    own(name)
+    mock = dbusmock.DBusMockObject(names[name], path, name, {})
+    mockobject.objects[path] = mock
+    inputs = "susu" if "gnome" in name else "ss"
+    mock.AddMethod(name, "Inhibit", inputs, "u", "ret = 7")
+    mock.AddMethod(name, release, "u", "", "")
 
 
 # Notices

@@ -56,6 +56,10 @@ final class DesktopMocks {
         daemon.end()
     }
 
+    func hasSeen(_ name: String) -> Bool {
+        mocks.state.current.output.contains { $0.contains("\"event\": \"\(name)\"") }
+    }
+
     /// Waits until the mocks have seen this: the last such line, as JSON.
     func waitForEvent(_ name: String) throws -> String {
         let event = mocks.state.wait(timeout: 30) { $0.output.last { $0.contains("\"event\": \"\(name)\"") } }
