@@ -76,7 +76,8 @@ let package = Package(
                 "BeamNetwork",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
                 "BeamMedia",
-                "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamRelay", "BeamTerminal", "BeamVersion",
+                "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamRelay", "BeamSettings", "BeamTerminal",
+                "BeamVersion",
                 "CErrorStream",
                 "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -147,6 +148,7 @@ let package = Package(
             swiftSettings: strict),
         library("BeamTrust", "BeamIdentity", "BeamLog", "BeamWire", "BeamMedia"),
         library("BeamWords", "BeamMedia", "BeamClock"),
+        library("BeamSettings", "CBeamTOML"),
 
         // The core: no sockets, no threads but the slot's and the queue's, no clock; no C library but for cryptography and
         // erasure codes.
@@ -182,6 +184,12 @@ let package = Package(
         shim("CErrorStream"),
         // How the C library's heap gives memory back.
         shim("CHeap"),
+        // Files of settings, by toml++, whose headers are C++.
+        .target(
+            name: "CBeamTOML", path: "Sources/System/CBeamTOML",
+            cxxSettings: [
+                .unsafeFlags(["-O2", "-std=c++17", "-Wall", "-Wextra", "-Werror"])
+            ]),
         // Commands of the person's.
         shim("CBeamShell"),
         // Whether the machine's clock is in step.
@@ -258,6 +266,7 @@ let package = Package(
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
         test("BeamWordsTests", "BeamWords", "BeamMedia", "BeamClock"),
+        test("BeamSettingsTests", "BeamSettings"),
         test("BeamDesktopTests", "BeamDesktop", "BeamBus", "BeamMedia", exclude: ["Support/desk.py"]),
         test("BeamSoundTests", "BeamSound", "BeamMedia", "BeamClock"),
         test("BeamIdentityTests", "BeamIdentity", "BeamWire", crypto, cryptoExtras, x509, asn1),
@@ -284,7 +293,8 @@ let package = Package(
             "BeamMeetingTests", "BeamMeeting", "BeamTerminal", "BeamViewer", "BeamNetwork", "BeamTrust", "BeamLog",
             "BeamWire", "BeamMedia"),
         test(
-            "BeamroomTests", "beamroom", "BeamTerminal", "BeamViewer", "BeamVersion", "BeamCapture", "BeamNetwork",
+            "BeamroomTests", "beamroom", "BeamSettings", "BeamTerminal", "BeamViewer", "BeamVersion", "BeamCapture",
+            "BeamNetwork",
             "BeamMedia", "CErrorStream"),
         test("EndToEndTests", "BeamMedia", "CXCB"),
     ]

@@ -20,6 +20,7 @@ struct Beamroom: ParsableCommand {
             StatusCommand.self, StopCommand.self, PauseCommand.self, ResumeCommand.self, KickCommand.self,
             NoteCommand.self,
             DevicesCommand.self, MeasureCommand.self, PatternCommand.self, DoctorCommand.self, WebPageCommand.self,
+            ConfigCommand.self,
         ])
 
     static func main() {
@@ -31,7 +32,8 @@ struct Beamroom: ParsableCommand {
             if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
                 throw ValidationError(error)
             }
-            var command = try parseAsRoot(NegativeValues.joined(Array(CommandLine.arguments.dropFirst())))
+            let arguments = NegativeValues.joined(Array(CommandLine.arguments.dropFirst()))
+            var command = try SettingsJoining(arguments)?.parse() ?? parseAsRoot(arguments)
             try command.run()
         } catch {
             end(with: error)
@@ -42,10 +44,11 @@ struct Beamroom: ParsableCommand {
     /// to the C library's `stderr`: that is silent here (`StandardStreams`).
     private static func end(with error: any Error) -> Never {
         if let status = error as? ExitStatus { Glibc.exit(status.code) }
-        let status = exitCode(for: error)
+        let settings = error as? SettingsError
+        let status = settings.map { ExitCode($0.status) } ?? exitCode(for: error)
         let stream = status.isSuccess ? STDOUT_FILENO : StandardStreams.messages
-        let text = TerminalText.wrapped(
-            TerminalText.shown(fullMessage(for: error)), columns: TerminalText.columns(of: stream))
+        let message = settings.map { Console.printable("beamroom: \($0)") } ?? fullMessage(for: error)
+        let text = TerminalText.wrapped(TerminalText.shown(message), columns: TerminalText.columns(of: stream))
         if !text.isEmpty {
             var rest = Array((text + "\n").utf8)[...]
             while !rest.isEmpty {

@@ -71,6 +71,13 @@ struct ImportTests {
         }
     }
 
+    /// A file of settings is read without knowing whose settings they are.
+    @Test func theSettingsImportNothingOfTheProgram() throws {
+        for found in try imports(of: "BeamSettings") where !["CBeamTOML", "Glibc"].contains(found.module) {
+            Issue.record("\(found.file) imports \(found.module)")
+        }
+    }
+
     /// The adapter to the desktop needs no other adapter, nor the protocol.
     @Test func theDesktopImportsOnlyTheCoreAndDBus() throws {
         for found in try imports(of: "BeamDesktop") {

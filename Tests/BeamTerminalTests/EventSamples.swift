@@ -404,7 +404,7 @@ enum RoomSample: SampleKind {
 }
 
 enum ListSample: SampleKind {
-    case host, room, device, guest, renamed, forgotten, finding, diagnosis, status, done, refused
+    case host, room, device, guest, renamed, forgotten, finding, diagnosis, settingsFile, setting, status, done, refused
 
     init(_ event: ProgramEvent.List) {
         switch event {
@@ -419,6 +419,8 @@ enum ListSample: SampleKind {
         case .status: self = .status
         case .done: self = .done
         case .refused: self = .refused
+        case .settingsFile: self = .settingsFile
+        case .setting: self = .setting
         }
     }
 
@@ -455,6 +457,13 @@ enum ListSample: SampleKind {
             ].map { .status($0.fields(seconds: 1)) }
         case .done: [.done]
         case .refused: [.refused(reason: "no viewer is called “sofa”")]
+        case .settingsFile: [.settingsFile(path: "/home/ada/.config/beamroom/config.toml", isThere: true)]
+        case .setting:
+            [
+                .setting(command: "share", name: "bind", value: nil, from: "built-in", line: nil, profile: nil),
+                .setting(
+                    command: "share", name: "source", value: .string("pattern"), from: "file", line: 3, profile: "talk"),
+            ]
         }
     }
 }

@@ -56,7 +56,7 @@ class BeamRoom(System):
         """`session`: more of the environment."""
         state = self.directory / f"{end}-state"
         state.mkdir(exist_ok=True)
-        environment = {**(session or {}), "XDG_STATE_HOME": str(state)}
+        environment = {**(session or {}), "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(state / "settings")}
         quoted = " ".join(shlex.quote(str(word)) for word in (self.program, *words))
         return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), "exec", quoted])
 

@@ -87,7 +87,9 @@ class Program:
     def _environment(self, more: dict[str, str | None]) -> dict[str, str]:
         private = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
         found = {name: value for name, value in os.environ.items() if name not in private}
-        found |= {"XDG_STATE_HOME": str(self.state), "LC_ALL": "C.UTF-8", "TERM": "dumb",
+        # Nor is the person's file of settings used.
+        found |= {"XDG_STATE_HOME": str(self.state), "XDG_CONFIG_HOME": str(self.state / "settings"),
+                  "LC_ALL": "C.UTF-8", "TERM": "dumb",
                   # Otherwise a crash takes seconds to be reported.
                   "SWIFT_BACKTRACE": "enable=no"}
         return {name: value for name, value in {**found, **more}.items() if value is not None}

@@ -46,7 +46,8 @@ final class Pass {
             ]
         case .recording(let path, _, _): source = [path]
         }
-        var arguments = ["share", "--json", "--source"] + source
+        // What the person has set for other times isn't measured.
+        var arguments = ["share", "--no-config", "--json", "--source"] + source
         arguments += [
             "--no-discovery", "--bind", "127.0.0.1", "--port", "0", "--media-port", "0", "--accept", "all",
             "--name", "beamroom measure", "--time-limit", "\(seconds + 60)",
@@ -70,7 +71,7 @@ final class Pass {
         // Whatever it plays goes nowhere: nobody hears it, and no sound server is needed.
         var environment = ["SDL_AUDIODRIVER": "dummy"]
         if cell.isHere { environment["XDG_STATE_HOME"] = plan.scratch + "/viewer" }
-        var arguments = ["watch", address, "--json", "--time-limit", "\(seconds + 60)"]
+        var arguments = ["watch", address, "--no-config", "--json", "--time-limit", "\(seconds + 60)"]
         if !cell.hasWindow { arguments.append("--no-window") }
         if let decoder = plan.decoder { arguments += ["--video-decoder", decoder] }
         if let file = plan.codeFile { arguments += ["--code-file", file] }

@@ -7,7 +7,7 @@ import BeamWire
 import Foundation
 
 extension ProgramEvent {
-    /// What `hosts`, `devices`, `doctor` and `status` list and change.
+    /// What `hosts`, `devices`, `doctor`, `config` and `status` list and change.
     public enum List: Sendable {
         case host(DiscoveredHost)
         /// `doors`: at least one.
@@ -27,6 +27,9 @@ extension ProgramEvent {
         case done
         /// It isn't. The reason has no full stop.
         case refused(reason: String)
+        case settingsFile(path: String, isThere: Bool)
+        /// What is in force for a command's option. `value`: nil: nothing. `line`, `profile`: where the file sets it.
+        case setting(command: String, name: String, value: JSONValue?, from: String, line: Int?, profile: String?)
 
         var record: Record {
             switch self {
@@ -77,6 +80,14 @@ extension ProgramEvent {
             case .status(let fields): Record("status", fields.filter { $0.key != "event" && $0.key != "t" })
             case .done: Record("done")
             case .refused(let reason): Record("error", ["what": "request", "reason": reason])
+            case .settingsFile(let path, let isThere): Record("settings-file", ["path": path, "found": isThere])
+            case .setting(let command, let name, let value, let origin, let line, let profile):
+                Record(
+                    "setting",
+                    [
+                        "command": command, "name": name, "value": value, "from": origin, "line": line,
+                        "profile": profile,
+                    ])
             }
         }
     }

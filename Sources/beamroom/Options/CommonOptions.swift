@@ -13,6 +13,7 @@ struct RunOptions: ParsableArguments {
             "Write one JSON object a line on standard output, and read messages, notes and pauses as JSON lines on standard input. Messages for people go to standard error."
     )
     var json = false
+    @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
         if let timeLimit, !(timeLimit > 0 && timeLimit.isFinite) {

@@ -42,8 +42,11 @@ final class PrivateMachine: Sendable {
     ) throws -> ProgramProcess {
         ProgramProcess(
             wrapping: try run(
-                [Program.path] + arguments, environment: ["XDG_STATE_HOME": (machine ?? self.machine).state],
-                input: input))
+                [Program.path] + arguments,
+                environment: [
+                    "XDG_STATE_HOME": (machine ?? self.machine).state,
+                    "XDG_CONFIG_HOME": (machine ?? self.machine).settings,
+                ], input: input))
     }
 
     /// What a command begins with that runs in this machine's network and on its bus.

@@ -83,7 +83,9 @@ final class Machine: Sendable {
 
     /// XDG_STATE_HOME.
     var state: String { directory.file("state") }
-    /// The program's folder there.
+    /// XDG_CONFIG_HOME. There is no file of settings unless the test writes one.
+    var settings: String { directory.file("settings") }
+    /// The program's folder in `state`.
     var store: String { state + "/beamroom" }
     func file(_ name: String) -> String { directory.file(name) }
 
@@ -117,7 +119,7 @@ final class ProgramProcess: Sendable {
     private let machine: Machine?
 
     /// Uses a new machine unless the test names one. DISPLAY and the session's buses are removed, so that a test that
-    /// forgets to set them fails instead of using the developer's.
+    /// forgets to set them fails instead of using the developer's; nor are the developer's settings used.
     init(
         _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil,
         input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
@@ -126,6 +128,7 @@ final class ProgramProcess: Sendable {
         self.machine = machine
         var variables: [String: String?] = [
             "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_SESSION_TYPE": nil, "XDG_STATE_HOME": machine.state,
+            "XDG_CONFIG_HOME": machine.settings,
             // Never the developer's sound.
             "PULSE_SERVER": "unix:" + machine.file("no-sound-server"),
             // Nor notices on the developer's desktop, nor questions there.
