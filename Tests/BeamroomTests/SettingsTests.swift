@@ -133,6 +133,8 @@ struct SettingsTests {
         ("share = 1", "FILE, line 1: share is a table: write [share], and its settings below."),
         ("[share]\nweb = 1", "FILE, line 2: web takes true or false."),
         ("[share]\nname = true", "FILE, line 2: name takes a text or a number, and not true or false."),
+        ("[share]\nname = ''", "FILE, line 2: name takes 1 to 200 bytes of visible characters."),
+        ("[share]\nweb-gateway = [[]]", "FILE, line 2: web-gateway takes a list without lists in it."),
         ("[share]\naccept = []", "FILE, line 2: accept takes one value, and no list."),
         ("[share]\nname = 2026-11-27", "FILE, line 2: name takes a text or a number, in quotes."),
         (

@@ -44,7 +44,11 @@ struct SettingsInForce {
         for setting in settings {
             switch setting.option.kind {
             case .flag: options += setting.isTurnedOff ? [] : ["--\(setting.name)"]
-            case .option: options += setting.values.map { "--\(setting.name)=\($0)" }
+            // The parser takes `--name=` for a value that is missing.
+            case .option:
+                options += setting.values.flatMap {
+                    $0.isEmpty ? ["--\(setting.name)", ""] : ["--\(setting.name)=\($0)"]
+                }
             case .positional: unnamed += setting.values
             }
         }

@@ -65,6 +65,7 @@ extension SettingsBook {
             case .flag(let isOn) where option.isSwitch: text = isOn ? "on" : "off"
             case .flag:
                 throw error(value.line, "\(option.name) takes \(takes(option)), and not true or false.")
+            case .list where option.isList: throw error(value.line, "\(option.name) takes a list without lists in it.")
             case .list: throw error(value.line, "\(option.name) takes one value, and no list.")
             case .table, .time:
                 throw error(value.line, "\(option.name) takes \(takes(option)), in quotes.")
