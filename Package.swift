@@ -52,6 +52,7 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 
 let package = Package(
@@ -64,6 +65,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // For the benchmarks only.
         .package(url: "https://github.com/google/swift-benchmark", from: "0.1.2"),
     ],
@@ -73,7 +75,7 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamWeb", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery",
-                "BeamNetwork",
+                "BeamNetwork", "BeamMetrics",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
                 "BeamMedia",
                 "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamRelay", "BeamSettings", "BeamTerminal",
@@ -94,8 +96,8 @@ let package = Package(
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDesktop", "BeamBus", "BeamSound",
-            "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock",
-            "CBeamShell", "CQREncode", "CLateLibraries"),
+            "BeamDiscovery", "BeamNetwork", "BeamMetrics", "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",
+            "BeamClock", "CBeamShell", "CQREncode", "CLateLibraries"),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
             "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
@@ -146,6 +148,10 @@ let package = Package(
             ],
             resources: pageParts.map { .embedInCode("Page/\($0)") },
             swiftSettings: strict),
+        library(
+            "BeamMetrics", "BeamSockets", "BeamWire", "BeamMedia", "BeamClock", metrics, nio("NIOCore"),
+            nio("NIOPosix"),
+            nio("NIOHTTP1")),
         library("BeamTrust", "BeamIdentity", "BeamLog", "BeamWire", "BeamMedia"),
         library("BeamWords", "BeamMedia", "BeamClock"),
         library("BeamSettings", "CBeamTOML"),
@@ -280,6 +286,8 @@ let package = Package(
         test(
             "BeamWebTests", "BeamWeb", "BeamSockets", "BeamIdentity", "BeamCodec", "BeamSound", "BeamCapture",
             "BeamSession", "BeamWire", "BeamMedia", "BeamClock", "CBeamDTLS", crypto),
+        test(
+            "BeamMetricsTests", "BeamMetrics", metrics, nio("NIOCore")),
         test("BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",
@@ -288,7 +296,7 @@ let package = Package(
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test(
             "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
+            "BeamMetrics", "BeamWeb", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         test(
             "BeamMeetingTests", "BeamMeeting", "BeamTerminal", "BeamViewer", "BeamNetwork", "BeamTrust", "BeamLog",
             "BeamWire", "BeamMedia"),

@@ -7,6 +7,9 @@ public struct LatencyHistogram: Sendable {
         public var median: Double
         public var p95: Double
         public var max: Double
+        /// How many durations there were, and their sum.
+        public var count = 0
+        public var sum = 0.0
     }
 
     /// The first bucket's upper bound: 1 µs.
@@ -25,6 +28,7 @@ public struct LatencyHistogram: Sendable {
     }()
 
     private var longest = Duration.zero
+    private var sum = Duration.zero
     public private(set) var count = 0
 
     public init() {}
@@ -40,12 +44,15 @@ public struct LatencyHistogram: Sendable {
         counts[low] += 1
         count += 1
         longest = max(longest, duration)
+        sum += max(.zero, duration)
     }
 
     /// Nil while empty.
     public var summary: Summary? {
         guard count > 0 else { return nil }
-        return Summary(median: percentile(0.5), p95: percentile(0.95), max: longest.inMilliseconds)
+        return Summary(
+            median: percentile(0.5), p95: percentile(0.95), max: longest.inMilliseconds, count: count,
+            sum: sum.inMilliseconds)
     }
 
     private func percentile(_ share: Double) -> Double {

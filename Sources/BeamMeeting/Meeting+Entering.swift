@@ -32,7 +32,7 @@ extension Meeting {
             .room(
                 .ready(
                     room: name, name: settings.server.name, key: own, port: server.controlPort, isProved: doubt == nil,
-                    web: browsers?.description))
+                    web: browsers?.description, metricsPort: context.metricsPort))
         )
         early.release { words.handle($0) }
         if doubt == nil { beginWords() }

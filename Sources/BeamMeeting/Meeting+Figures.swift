@@ -33,7 +33,7 @@ extension Meeting {
             .room(
                 .stats(
                     here: here.count, sharing: sharing, own: own?.rate, viewers: own?.report.session.viewers ?? 0,
-                    browsers: browsing)))
+                    browsers: browsing, report: own?.report)))
         guard let room = state.withLock({ $0.room }) else { return context.console.live(["Entering the room…"]) }
         context.console.live(lines)
         showStatus(room)

@@ -1,5 +1,6 @@
 import BeamClock
 import BeamMedia
+import BeamMetrics
 import BeamWire
 import Glibc
 
@@ -17,9 +18,16 @@ public struct CommandContext: Sendable {
     public let programs: ProgramInput?
     /// Before each line for the person: which of several hosts it is about.
     private let prefix: String
+    /// Nil: no metrics are served.
+    private let figures: FigureMetrics?
 
-    /// - Parameter commands: the person's, which are run when something happens.
-    public init(json: Bool, commands: [Hooks.Moment: String] = [:], console: Console = Console()) {
+    /// - Parameters:
+    ///   - commands: the person's, which are run when something happens.
+    ///   - figures: the metrics, which `openMetrics` serves.
+    public init(
+        json: Bool, commands: [Hooks.Moment: String] = [:], figures: FigureMetrics? = nil, console: Console = Console()
+    ) {
+        self.figures = figures
         start = .now
         self.console = console
         prefix = ""
@@ -27,7 +35,7 @@ public struct CommandContext: Sendable {
         let hooks = Hooks(commands) { words in
             if floods.allows(.warning) { console.say(words) }
         }
-        events = EventWriter(isEnabled: json, start: start, hooks: commands.isEmpty ? nil : hooks)
+        events = EventWriter(isEnabled: json, start: start, hooks: commands.isEmpty ? nil : hooks, figures: figures)
         let actions = ProgramActions()
         self.actions = actions
         programs = json ? ProgramInput(actions, events) : nil
@@ -47,11 +55,27 @@ public struct CommandContext: Sendable {
     ///   - device: whose events say which device they are about, too.
     public init(_ all: CommandContext, host: String, device: DeviceKey? = nil) {
         start = all.start
+        figures = all.figures
         console = all.console
         prefix = "“\(PeerText.name(host))”: "
         events = EventWriter(all.events, host: host, device: device)
         (actions, programs) = (all.actions, all.programs)
     }
+
+    /// Serves metrics, and says where. To be called before anything is shared or watched: it ends the program, by throwing
+    /// its exit status, if they can't be served.
+    public func openMetrics(_ address: MetricsAddress?) throws {
+        guard let address, let figures else { return }
+        do {
+            let served = try figures.open(address)
+            tell(.metrics(served), MetricsText.serving(served))
+        } catch {
+            try conclude(.failed("\(error)"))
+        }
+    }
+
+    /// Where metrics are served; nil: none are.
+    public var metricsPort: UInt16? { figures?.port }
 
     /// Writes a line for the person.
     public func say(_ line: String) { console.say(prefix + line) }
@@ -81,6 +105,7 @@ public struct CommandContext: Sendable {
     public func close() {
         TerminalMode.shared.leave()
         programs?.end()
+        figures?.close()
         events.close()
         console.close()
     }

@@ -91,8 +91,10 @@ struct ImportTests {
     /// What both adapters to the network need is below both; neither knows the other.
     @Test func theAdaptersToTheNetworkDoNotKnowEachOther() throws {
         for (module, others) in [
-            ("BeamWeb", ["BeamNetwork", "BeamTrust", "BeamCodec"]), ("BeamNetwork", ["BeamWeb"]),
-            ("BeamSockets", ["BeamNetwork", "BeamWeb", "BeamIdentity"]),
+            ("BeamWeb", ["BeamNetwork", "BeamTrust", "BeamCodec", "BeamMetrics"]),
+            ("BeamNetwork", ["BeamWeb", "BeamMetrics"]),
+            ("BeamMetrics", ["BeamNetwork", "BeamWeb", "BeamIdentity", "BeamTrust", "BeamCodec", "BeamLog"]),
+            ("BeamSockets", ["BeamNetwork", "BeamWeb", "BeamMetrics", "BeamIdentity"]),
         ] {
             for found in try imports(of: module) where others.contains(found.module) {
                 Issue.record("\(module): \(found.file) imports \(found.module)")
@@ -112,7 +114,8 @@ struct ImportTests {
         ]
         let adapters = [
             "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamDesktop",
-            "BeamWeb", "BeamSockets", "BeamSound", "BeamWords", "BeamMeasure", "BeamSession", "BeamLog", "BeamWire",
+            "BeamWeb", "BeamMetrics", "BeamSockets", "BeamSound", "BeamWords", "BeamMeasure", "BeamSession", "BeamLog",
+            "BeamWire",
             "BeamPlayout", "BeamMedia",
         ]
         for module in layers + adapters {
@@ -160,7 +163,8 @@ struct ImportTests {
     /// The text has no types: a `Double` is recognised by its literal, or by a declaration in these folders.
     @Test func doublesAreConvertedToIntegersByClamping() throws {
         let targets = [
-            "BeamMedia", "BeamHost", "BeamViewer", "BeamNetwork", "BeamSockets", "BeamWeb", "BeamWords", "BeamDesktop",
+            "BeamMedia", "BeamHost", "BeamViewer", "BeamNetwork", "BeamSockets", "BeamWeb", "BeamMetrics", "BeamWords",
+            "BeamDesktop",
         ]
         let sources = try (Self.core + targets).flatMap { try texts(of: $0) }
         let declaration = /(?:var|let|func) (\w+)(?:: Double|[^\n]*?-> Double|(?:: \w+)? = -?\d+(?:\.\d|e))/

@@ -156,7 +156,7 @@ enum ShareSample: SampleKind {
     var samples: [ProgramEvent.Share] {
         let rate = StreamRate(Sample.report(isFull: true), in: 1)
         return switch self {
-        case .ready: [.ready(Sample.facts), .ready(Sample.factsWithBrowsers)]
+        case .ready: [.ready(Sample.facts), .ready(Sample.factsWithBrowsers, metricsPort: 9464)]
         case .browserStarted: [.browserStarted(session: "s", milliseconds: 70)]
         case .gateway:
             [
@@ -367,7 +367,9 @@ enum RoomSample: SampleKind {
         case .letIn: [.letIn(by: key)]
         case .ready:
             [nil, Sample.factsWithBrowsers.web].map {
-                .ready(room: "study", name: "sofa", key: key, port: 1, isProved: true, web: $0)
+                .ready(
+                    room: "study", name: "sofa", key: key, port: 1, isProved: true, web: $0,
+                    metricsPort: $0.map { _ in 9464 })
             }
         case .nearRooms: [.nearRooms(room: "study", near: ["studi"])]
         case .otherRoom:

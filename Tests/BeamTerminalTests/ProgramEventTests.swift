@@ -1,3 +1,4 @@
+import BeamMetrics
 import Foundation
 import Testing
 
@@ -36,7 +37,7 @@ struct ProgramEventTests {
     }()
 
     private static let sections: [(title: String, samples: [ProgramEvent])] = [
-        ("Every command", [.dropped(3)]),
+        ("Every command", [.dropped(3), .metrics(MetricsAddress("9464")!)]),
         ("Who is let in", all(PairingSample.self).map { .pairing($0) }),
         ("What is shared", all(ShareSample.self).map { .share($0) }),
         ("What is watched", all(WatchSample.self).map { .watch($0) }),

@@ -175,14 +175,13 @@ public struct ViewerFigures: Sendable, Equatable {
     public var roundTrip: Duration?
     /// The bandwidth estimate in bits a second; nil if it isn't less than the options' rate.
     public var pathRate: Int?
+}
 
+extension ViewerFigures {
     /// Without its stream's.
     init(_ member: Member) {
-        session = member.session.description
-        name = member.peer.name
-        address = member.address
-        isEncrypted = !member.peer.isVersion1
-        isBrowser = member.peer.isBrowser
-        since = member.admitted
+        self.init(
+            session: member.session.description, name: member.peer.name, address: member.address,
+            isEncrypted: !member.peer.isVersion1, isBrowser: member.peer.isBrowser, since: member.admitted)
     }
 }

@@ -16,14 +16,20 @@ public final class EventWriter: Sendable {
     private let common: [String: JSONValue]
     /// Nil: nothing is run.
     private let hooks: Hooks?
+    /// Nil: no metrics are served.
+    private let figures: FigureMetrics?
+    /// Of which of several hosts the events are.
+    private let part: FigureMetrics.Part?
 
     /// Limit of the queued events in bytes: hours of statistics, or some hundred messages of the greatest length.
     private static let limit = 32 << 20
 
-    /// Writes nothing unless `isEnabled`. What `hooks` has commands for, it gets in any case.
-    public init(isEnabled: Bool, start: MediaTime, hooks: Hooks? = nil) {
+    /// Writes nothing unless `isEnabled`. `hooks` and `figures` get in any case what they are for.
+    public init(isEnabled: Bool, start: MediaTime, hooks: Hooks? = nil, figures: FigureMetrics? = nil) {
         self.start = start
         self.hooks = hooks
+        self.figures = figures
+        part = nil
         common = [:]
         output =
             isEnabled
@@ -38,11 +44,14 @@ public final class EventWriter: Sendable {
         start = all.start
         output = all.output
         hooks = nil
+        figures = all.figures
+        part = FigureMetrics.Part(name: PeerText.name(host), id: device?.hex ?? host)
         common = ["host": .string(host), "from": device.map { .string($0.hex) }].compactMapValues { $0 }
     }
 
     public func write(_ event: ProgramEvent) {
         output?.add(Self.line(event, common, start))
+        figures?.note(event, of: part)
         if let hooks, let moment = event.moment, hooks.wants(moment) {
             hooks.add(moment, event: Self.line(event, common, start))
         }

@@ -39,9 +39,10 @@ extension ProgramEvent {
         case codeNotTaken(at: Endpoint, why: String)
         case refused(ViewerRefusal)
         case letIn(by: DeviceKey)
-        /// `web`: where browsers come to watch what this device shares.
+        /// `web`: where browsers come to watch what this device shares. `metricsPort`: where metrics are served.
         case ready(
-            room: String, name: String, key: DeviceKey, port: UInt16, isProved: Bool, web: HostDescription.Web? = nil)
+            room: String, name: String, key: DeviceKey, port: UInt16, isProved: Bool, web: HostDescription.Web? = nil,
+            metricsPort: UInt16? = nil)
         case nearRooms(room: String, near: [String])
         case otherRoom(name: String, members: Int, address: Endpoint?)
         /// Nil: its name isn't known.
@@ -68,7 +69,9 @@ extension ProgramEvent {
         /// Nil: the pictures come directly.
         case relayed(Member, through: Member?)
         /// `own`: of what this device shares, and to how many viewers; `browsers`: how many are let in at this device.
-        case stats(here: Int, sharing: Int, own: StreamRate?, viewers: Int, browsers: Int? = nil)
+        /// `report`: all of its figures, which only metrics have.
+        case stats(
+            here: Int, sharing: Int, own: StreamRate?, viewers: Int, browsers: Int? = nil, report: HostReport? = nil)
         case summary(seconds: Double)
     }
 }
@@ -82,12 +85,13 @@ extension ProgramEvent.Room {
         case .refused(let refusal):
             .init("refused", ["reason": refusal.reason, "by": refusal.isByHost ? "member" : "newcomer"])
         case .letIn(let device): .init("let-in", ["from": device])
-        case .ready(let room, let name, let key, let port, let isProved, let web):
+        case .ready(let room, let name, let key, let port, let isProved, let web, let metricsPort):
             .init(
                 "ready",
                 [
                     "room": room, "name": name, "key": key, "port": Int(port), "proved": isProved,
                     "webPort": web.map { Int($0.port) }, "webMediaPort": web.map { Int($0.mediaPort) },
+                    "metricsPort": metricsPort.map { Int($0) },
                 ])
         case .nearRooms(let room, let near): .init("near-rooms", ["room": room, "rooms": near])
         case .otherRoom(let name, let members, let address):
@@ -114,7 +118,7 @@ extension ProgramEvent.Room {
         case .relayAsked(let source, let relay): .init("relay-asked", source.fields(through: relay))
         case .relayWithdrawn(let source): .init("relay-withdrawn", source.fields)
         case .relayed(let source, let relay): .init("relayed", source.fields(through: relay))
-        case .stats(let here, let sharing, let own, let viewers, let browsers):
+        case .stats(let here, let sharing, let own, let viewers, let browsers, _):
             .init(
                 "stats",
                 [

@@ -6,7 +6,8 @@ import BeamSound
 extension ProgramEvent {
     /// What is shared from here, and how it is sent: of `share`, and of a room's member that shares.
     public enum Share: Sendable {
-        case ready(HostDescription)
+        /// `metricsPort`: where metrics are served; nil: none are.
+        case ready(HostDescription, metricsPort: UInt16? = nil)
         /// A browser gets the picture, so many milliseconds after it was let in.
         case browserStarted(session: String, milliseconds: Double)
         /// What has become of a gateway; its address.
@@ -28,7 +29,7 @@ extension ProgramEvent {
 
         var record: Record {
             switch self {
-            case .ready(let facts):
+            case .ready(let facts, let metricsPort):
                 Record(
                     "ready",
                     facts.picture.merging(
@@ -36,6 +37,7 @@ extension ProgramEvent {
                             "name": facts.name, "port": Int(facts.controlPort),
                             "webPort": facts.web.map { Int($0.port) },
                             "webMediaPort": facts.web.map { Int($0.mediaPort) },
+                            "metricsPort": metricsPort.map { Int($0) },
                         ]) { $1 })
             case .browserStarted(let session, let time):
                 Record("browser-started", ["session": session, "ms": time])

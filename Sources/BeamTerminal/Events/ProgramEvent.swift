@@ -1,4 +1,5 @@
 import BeamMedia
+import BeamMetrics
 
 /// What a program reads with `--json`, a line each: the schema of these lines. The page *Program events* lists every event
 /// with its fields, and a test compares it with this type.
@@ -12,6 +13,8 @@ public enum ProgramEvent: Sendable {
     case measure(Measure)
     /// The reader of standard output was too slow: so many events are missing here.
     case dropped(Int)
+    /// Where metrics are served.
+    case metrics(MetricsAddress)
 
     /// An event's name and fields, as they are written.
     struct Record {
@@ -38,6 +41,7 @@ public enum ProgramEvent: Sendable {
         case .list(let event): event.record
         case .measure(let event): event.record
         case .dropped(let count): Record("dropped", ["count": count])
+        case .metrics(let address): Record("metrics", ["address": address.host, "port": Int(address.port)])
         }
     }
 }

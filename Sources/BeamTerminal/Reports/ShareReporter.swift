@@ -73,7 +73,7 @@ public final class ShareReporter: Sendable {
         invite()
         if let place = facts.web { web?.begin(place, bindAddress: facts.bindAddress, code: host.webCode) }
         showStatus(host, viewers: 0)
-        context.events.write(.share(.ready(facts)))
+        context.events.write(.share(.ready(facts, metricsPort: context.metricsPort)))
         earlyWords.release { words.handle($0) }
         var sound: SoundCaptureState?
         earlySound.release { sound = $0 }

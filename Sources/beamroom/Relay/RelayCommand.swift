@@ -74,6 +74,7 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup var web: WebOptions
     @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
+    @OptionGroup var metrics: MetricsOptions
     @OptionGroup var common: RunOptions
 
     func validate() throws {
@@ -85,8 +86,10 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json, commands: hooks.commands)
+        let context = CommandContext(
+            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "relay"))
         defer { context.close() }
+        try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         if let doubt = host.doubt { context.say(doubt) }

@@ -90,6 +90,7 @@ struct RoomCommand: ParsableCommand {
 
     @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
+    @OptionGroup var metrics: MetricsOptions
     @OptionGroup var common: RunOptions
 
     func validate() throws {
@@ -113,10 +114,12 @@ struct RoomCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json, commands: hooks.commands)
+        let context = CommandContext(
+            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "room"))
         defer { context.close() }
         if let forget { return try forgetRooms(forget, context) }
         if capture.isList { return try capture.printList(context) }
+        try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         do {

@@ -66,6 +66,7 @@ struct ShareCommand: ParsableCommand {
 
     @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
+    @OptionGroup var metrics: MetricsOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -92,10 +93,12 @@ struct ShareCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json, commands: hooks.commands)
+        let context = CommandContext(
+            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "share"))
         defer { context.close() }
         if listAudio { return try listSound(context) }
         if capture.isList { return try capture.printList(context) }
+        try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let notices = self.notices.open()

@@ -67,6 +67,7 @@ struct WatchCommand: ParsableCommand {
     @Flag(help: "Don't look for hosts over Bluetooth, where there is an adapter.")
     var noBluetooth = false
 
+    @OptionGroup var metrics: MetricsOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -86,8 +87,9 @@ struct WatchCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json)
+        let context = CommandContext(json: common.json, figures: metrics.figures(of: "watch"))
         defer { context.close() }
+        try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         for doubt in hosts.compactMap(\.doubt) { context.say(doubt) }
