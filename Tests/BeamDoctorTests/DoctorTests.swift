@@ -83,6 +83,11 @@ struct DoctorTests {
         "-A ufw-user-input -j ACCEPT",
         "-A ufw-user-input -p tcp -m multiport --dports 52345,52347 -j ACCEPT\n"
             + "-A ufw-user-input -p udp --dport 52346:52348 -j ACCEPT",
+        // `ufw allow BeamRoom` and `ufw allow 'BeamRoom Web'`.
+        "-A ufw-user-input -p tcp --dport 52345 -j ACCEPT -m comment --comment 'dapp_BeamRoom'\n"
+            + "-A ufw-user-input -p udp --dport 52346 -j ACCEPT -m comment --comment 'dapp_BeamRoom'\n"
+            + "-A ufw-user-input -p tcp --dport 52347 -j ACCEPT -m comment --comment 'dapp_BeamRoom%20Web'\n"
+            + "-A ufw-user-input -p udp --dport 52348 -j ACCEPT -m comment --comment 'dapp_BeamRoom%20Web'",
     ])
     func rulesThatLetGuestsInAreGood(rules: String) throws { #expect(try ufw(rules).verdict == .good) }
 

@@ -62,8 +62,12 @@ struct FirewallCheck {
             guard words.starts(with: ["-A", "ufw-user-input"]), names(port, words),
                 !words.contains(where: { ["-s", "-i", "-d", "--sport", "--sports"].contains($0) })
             else { continue }
-            if line.hasSuffix("-j ACCEPT") { return true }
-            if words.contains("DROP") || words.contains("REJECT") { return false }
+            // A comment may follow: the application whose profile the rule is from.
+            switch words.firstIndex(of: "-j").flatMap({ words.dropFirst($0 + 1).first }) {
+            case "ACCEPT": return true
+            case "DROP", "REJECT": return false
+            default: continue
+            }
         }
         return false
     }
