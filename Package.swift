@@ -96,7 +96,8 @@ let package = Package(
         // What a person reads and types at a terminal, and what a program reads with --json.
         library(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDesktop", "BeamBus", "BeamSound",
-            "BeamDiscovery", "BeamNetwork", "BeamMetrics", "BeamTrust", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",
+            "BeamDiscovery", "BeamNetwork", "BeamMetrics", "BeamTrust", "BeamSession", "BeamLog", "BeamWire",
+            "BeamMedia",
             "BeamClock", "CBeamShell", "CQREncode", "CLateLibraries"),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",

@@ -10,6 +10,8 @@ public struct ControlError: Error, CustomStringConvertible {
 
 /// Calls about Unix sockets (unix(7)).
 enum ControlAddress {
+    private static let (attempts, pause) = (20, UInt32(50_000))
+
     enum Connection {
         case open(CInt)
         /// Nobody listens: the program has crashed.
@@ -40,11 +42,18 @@ enum ControlAddress {
         }
     }
 
+    /// Waits for a second at most.
     static func connect(_ path: String) -> Connection {
         let socket = socket()
         guard socket >= 0 else { return .failed(errno) }
-        guard use(path, { Glibc.connect(socket, $0, $1) }) != 0 else { return .open(socket) }
-        let code = errno
+        var code: CInt = 0
+        for attempt in 0..<attempts {
+            if attempt > 0 { usleep(pause) }
+            guard use(path, { Glibc.connect(socket, $0, $1) }) != 0 else { return .open(socket) }
+            code = errno
+            // As many wait already as the listener allows.
+            guard code == EAGAIN else { break }
+        }
         close(socket)
         return code == ECONNREFUSED ? .refused : .failed(code)
     }

@@ -75,7 +75,7 @@ public final class ControlSocket: Sendable {
         let temporary = ".\(name).new"
         directory.remove(temporary)
         guard ControlAddress.use(directory.socketPath(temporary), { bind(socket, $0, $1) }) == 0,
-            Glibc.listen(socket, 16) == 0, directory.rename(temporary, to: name)
+            Glibc.listen(socket, 64) == 0, directory.rename(temporary, to: name)
         else {
             let code = errno
             Glibc.close(socket)
