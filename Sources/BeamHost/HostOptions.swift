@@ -197,6 +197,7 @@ public struct HostReport: Sendable {
     public var encode: LatencyHistogram.Summary?
     /// What gateways were sent, in the order of the options.
     public var gateways: [GatewayFigures] = []
+    public var viewersAtGateways: Int { gateways.reduce(0) { $0 + $1.viewers } }
 
     /// A simulcast layer.
     public struct Layer: Sendable, Hashable {

@@ -52,6 +52,12 @@ public enum LocalAddresses {
     /// Whether all of them lead to containers and virtual machines on this machine, and to no other. False if there is none.
     public static func leadNowhere() -> Bool {
         let (addresses, links, routes) = read()
+        return leadNowhere(addresses, links: links, routes: routes)
+    }
+
+    static func leadNowhere(
+        _ addresses: [LocalAddress], links: [NetworkLink], routes: [String: UInt32]
+    ) -> Bool {
         let ranked = ranked(addresses, links: links, routes: routes)
         return !ranked.isEmpty && ranked.allSatisfy { $0.reach == .inside }
     }
@@ -103,7 +109,7 @@ public enum LocalAddresses {
     // MARK: The order
 
     /// Where an interface leads, the likeliest to other machines first.
-    enum Reach: Int {
+    private enum Reach: Int {
         case defaultRoute
         case network
         case tunnel
@@ -123,7 +129,7 @@ public enum LocalAddresses {
     }
 
     /// The likeliest first, with where they lead.
-    static func ranked(
+    private static func ranked(
         _ addresses: [LocalAddress], links: [NetworkLink], routes: [String: UInt32]
     ) -> [(address: LocalAddress, reach: Reach)] {
         let known = Dictionary(links.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })

@@ -10,20 +10,40 @@ public struct RuntimeDirectory: ~Copyable, Sendable {
 
     private let directory: PrivateDirectory
 
-    /// For people.
     public var path: String { directory.path }
 
     /// Opens it, and makes it if needed.
-    public static func make() throws(TrustStoreError) -> RuntimeDirectory { try make(at: try defaultPath()) }
+    public static func make() throws(RuntimeDirectoryError) -> RuntimeDirectory {
+        let environment = ProcessInfo.processInfo.environment
+        do throws(TrustStoreError) {
+            if let runtime = runtimePath(environment: environment) { return try make(at: runtime) }
+            return try make(at: try statePath(environment: environment))
+        } catch {
+            throw RuntimeDirectoryError(error)
+        }
+    }
 
     package static func make(at path: String) throws(TrustStoreError) -> RuntimeDirectory {
         RuntimeDirectory(directory: try PrivateDirectory.make(at: path))
     }
 
+    /// The paths of all in which a program of this user may have left its socket, whatever that one's environment was:
+    /// programs that the system starts for the user have no `XDG_RUNTIME_DIR`, and those of a session have.
+    public static var candidates: [String] {
+        let environment = ProcessInfo.processInfo.environment
+        let usual = isOwn("/run/user/\(geteuid())") ? "/run/user/\(geteuid())/beamroom" : nil
+        let paths = [runtimePath(environment: environment) ?? usual, try? statePath(environment: environment)]
+        return paths.compactMap { $0 }
+    }
+
     /// Nil if no program has made it yet.
-    public static func existing() throws(TrustStoreError) -> RuntimeDirectory? {
-        guard let directory = try PrivateDirectory.existing(at: try defaultPath()) else { return nil }
-        return RuntimeDirectory(directory: directory)
+    public static func existing(at path: String) throws(RuntimeDirectoryError) -> RuntimeDirectory? {
+        do throws(TrustStoreError) {
+            guard let directory = try PrivateDirectory.existing(at: path) else { return nil }
+            return RuntimeDirectory(directory: directory)
+        } catch {
+            throw RuntimeDirectoryError(error)
+        }
     }
 
     /// The entries' names, in order.
@@ -38,16 +58,37 @@ public struct RuntimeDirectory: ~Copyable, Sendable {
     /// In place of an entry of the new name.
     public func rename(_ name: String, to new: String) -> Bool { directory.rename(name, to: new) }
 
-    private static func defaultPath() throws(TrustStoreError) -> String {
-        try path(environment: ProcessInfo.processInfo.environment)
+    /// Nil: there is none that is this user's. After `su` the variable may name another user's.
+    static func runtimePath(environment: [String: String]) -> String? {
+        guard let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/"), isOwn(runtime) else { return nil }
+        return runtime + "/beamroom"
     }
 
-    static func path(environment: [String: String]) throws(TrustStoreError) -> String {
-        if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
-            var status = stat()
-            // After `su` the variable may name another user's.
-            if stat(runtime, &status) == 0, status.st_uid == geteuid() { return runtime + "/beamroom" }
-        }
-        return try TrustStore.defaultPath(environment: environment) + "/running"
+    private static func statePath(environment: [String: String]) throws(TrustStoreError) -> String {
+        try TrustStore.defaultPath(environment: environment) + "/running"
+    }
+
+    private static func isOwn(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_uid == geteuid()
+    }
+}
+
+/// Why the folder can't be used.
+public struct RuntimeDirectoryError: Error, CustomStringConvertible {
+    /// Without a full stop.
+    public let description: String
+
+    init(_ error: TrustStoreError) {
+        description =
+            switch error {
+            case .noHome: "there is no home directory; set HOME or XDG_RUNTIME_DIR"
+            case .cannotUse(let path, let reason): "\(path): \(reason)"
+            case .notADirectory(let path): "\(path) is no directory; move the file away"
+            case .ownedByAnother(let path, let owner): "\(path) belongs to another user (ID \(owner))"
+            case .openToOthers(let path, mode: _, needed: _):
+                "\(path) can be reached by other users; run `chmod 700 '\(path)'`"
+            default: "\(error)"
+            }
     }
 }

@@ -17,7 +17,7 @@ struct AwakeTests {
         try bus.requests.wait(for: [Self.held])
         let wish = #"Inhibit "BeamRoom" "Somebody watches this screen""#
         try bus.waitForCall(wish)
-        try bus.waitForCall(#"Inhibit "BeamRoom" 0 "Somebody watches this screen" 12"#)
+        try bus.waitForCall(#"Inhibit "BeamRoom" 0 "Somebody watches this screen" 8"#)
         watch.keepAwake(false)
         try bus.requests.wait(for: [Self.held, Self.released])
         try bus.waitForCall("UnInhibit 7")

@@ -45,6 +45,16 @@ struct LocalAddressTests {
         #expect(order(addresses, [:]).first == "192.0.2.9")
     }
 
+    @Test func whatLeadsNowhereIsKnownAsSuch() {
+        func leadNowhere(_ addresses: [(String, String)]) -> Bool {
+            LocalAddresses.leadNowhere(
+                addresses.map { LocalAddress($0.1, on: $0.0) }, links: links, routes: ["eth0": 100])
+        }
+        #expect(leadNowhere([("docker0", "172.17.0.1"), ("virbr0", "192.168.122.1"), ("lo", "127.0.0.1")]))
+        #expect(!leadNowhere([("docker0", "172.17.0.1"), ("wg0", "10.9.0.1")]))
+        #expect(!leadNowhere([("lo", "127.0.0.1")]), "there is none")
+    }
+
     @Test func whatLeadsNowhereIsBetterThanNothing() {
         #expect(order([("docker0", "172.17.0.1"), ("virbr0", "192.168.122.1")]) == ["172.17.0.1", "192.168.122.1"])
         #expect(order([("docker0", "172.17.0.1"), ("wg0", "10.9.0.1")]) == ["10.9.0.1"])

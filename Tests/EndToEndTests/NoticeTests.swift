@@ -23,6 +23,8 @@ extension EndToEnd {
             try desktop.press("Let in") { !viewer.events("first-frame").isEmpty }
             _ = try desktop.wait(forNotice: "“tablet” watches your screen")
 
+            // A daemon that has ended meanwhile is started again.
+            desktop.endDaemon()
             let other = try Program.watch([ports.target, "--name", "<b>sofa</b>"])
             defer { other.end() }
             _ = try desktop.wait(forNotice: "“<b>sofa</b>” asks to watch")

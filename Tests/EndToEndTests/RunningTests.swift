@@ -15,10 +15,15 @@ extension EndToEnd {
         }
 
         @Test func aShareIsSteeredFromAnotherTerminal() throws {
-            #expect(try run(["status"], status: 1).contains("Nothing is shared by this user at present"))
+            #expect(try run(["status"], status: 1).contains("Nothing is shared by this user."))
             let ports = try Ports()
+            let last = machine.file("last")
             let host = try Program.share(
-                ["--source", "pattern", "--size", "320x180", "--name", "desk"], ports: ports, machine: machine)
+                [
+                    "--source", "pattern", "--size", "320x180", "--name", "desk", "--on-stop",
+                    "sleep 2; touch '\(last)'",
+                ],
+                ports: ports, machine: machine)
             defer { host.end() }
             try host.waitFor("ready")
             let viewer = try Program.watch([ports.target, "--name", "tablet"])
@@ -45,15 +50,19 @@ extension EndToEnd {
             #expect(try run(["pause", "--name", "sofa"], status: 1).contains("Nothing that runs is called “sofa”."))
             #expect(try run(["note", " "], status: 64).contains("The note is empty."))
             _ = try run(["stop"])
-            // It has waited for that.
+            // It has waited for all that belongs to the end.
+            #expect(FileManager.default.fileExists(atPath: last))
             #expect(try host.waitForEnd(timeout: 5) == .exited(0))
-            #expect(try run(["status", "--json"], status: 1).contains("Nothing is shared by this user at present"))
+            #expect(try run(["status", "--json"], status: 1).contains("Nothing is shared by this user."))
         }
 
         @Test func ofSeveralOneIsNamedAndAStoppedOneHoldsUpNobody() throws {
-            let hosts = try ["desk", "sofa"].map { name in
+            // The system may have started one of them, without the session's folder.
+            let places: [(name: String, runtime: String?)] = [("desk", nil), ("sofa", machine.runtime)]
+            let hosts = try places.map { name, runtime in
                 try Program.share(
-                    ["--source", "pattern", "--size", "320x180", "--name", name], ports: try Ports(), machine: machine)
+                    ["--source", "pattern", "--size", "320x180", "--name", name], ports: try Ports(),
+                    environment: ["XDG_RUNTIME_DIR": runtime], machine: machine)
             }
             defer { for host in hosts { host.end() } }
             for host in hosts { try host.waitFor("ready") }

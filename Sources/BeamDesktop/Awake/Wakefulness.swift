@@ -127,8 +127,8 @@ extension AwakeHold.Kind {
         switch self {
         case .logind: [.text("idle"), .text(application), .text(reason), .text("block")]
         case .screenSaver: [.text(application), .text(reason)]
-        // No window; 4: no sleep, 8: not idle.
-        case .gnome: [.text(application), .unsigned(0), .text(reason), .unsigned(4 | 8)]
+        // No window; 8: not idle, and so no sleep that comes by itself. 4 would keep a person from it, too.
+        case .gnome: [.text(application), .unsigned(0), .text(reason), .unsigned(8)]
         }
     }
 }

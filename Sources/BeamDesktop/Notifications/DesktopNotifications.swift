@@ -51,21 +51,28 @@ public final class DesktopNotifications: Sendable {
     ///   - bus: the session bus; nil: there is none, and nothing is shown.
     ///   - application: its name, for people.
     ///   - icon: a name of the icon theme.
-    ///   - onButton: called on the notices' own thread. A button counts only after its notice has been shown for
-    ///     `Self.reactionTime`: a press before that was meant for the notice that it has replaced.
-    public init(
+    ///   - onButton: called on the notices' own thread. A button counts only after its notice has been shown for a second: a
+    ///     press before that may have been meant for the notice that it has replaced.
+    public convenience init(
         bus: String?, application: String, icon: String, onButton: @escaping @Sendable (Place, String) -> Void
+    ) {
+        self.init(bus: bus, application: application, icon: icon, reactionTime: Self.reactionTime, onButton: onButton)
+    }
+
+    init(
+        bus: String?, application: String, icon: String, reactionTime: Duration,
+        onButton: @escaping @Sendable (Place, String) -> Void
     ) {
         self.bus = bus
         self.onButton = onButton
         runner = BusRunner("notifications") { loop in
-            NotificationWork(loop, bus, application: application, icon: icon, onButton)
+            NotificationWork(loop, bus, application: application, icon: icon, reactionTime: reactionTime, onButton)
         }
         runner.start()
     }
 
     /// How long a person who is about to press a button needs to notice that another notice is there.
-    static let reactionTime = Duration.seconds(1)
+    private static let reactionTime = Duration.seconds(1)
 
     public func show(_ notice: Notice, in place: Place) { runner.perform { $0.show(notice, in: place) } }
 

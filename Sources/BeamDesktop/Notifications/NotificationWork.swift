@@ -26,6 +26,7 @@ final class NotificationWork: BusWork, BusServiceUser {
     private let application: String
     private let icon: String
     private let onButton: @Sendable (Place, String) -> Void
+    private let reactionTime: Duration
     private let bus: Bus?
     private let isStopping: () -> Bool
     private var service: BusService?
@@ -35,16 +36,18 @@ final class NotificationWork: BusWork, BusServiceUser {
     private var serial: UInt64 = 0
     /// Called once it is known what the service can do, or that there is none.
     private var waiting: [([String]) -> Void] = []
-    /// The bus was asked to start the service.
-    private var isStarted = false
+    /// There is something to show, or somebody waits, so that the service is to be started if it doesn't run. Only once for
+    /// each wish: a service that ends at each notice isn't started without end.
+    private var isNeeded = false
     /// Calls about notices that the service hasn't answered: at the end, none of them may leave a question behind.
     private var calls = 0
 
     init(
-        _ loop: BusLoop, _ address: String?, application: String, icon: String,
+        _ loop: BusLoop, _ address: String?, application: String, icon: String, reactionTime: Duration,
         _ onButton: @escaping @Sendable (Place, String) -> Void
     ) {
         (self.application, self.icon, self.onButton) = (application, icon, onButton)
+        self.reactionTime = reactionTime
         isStopping = loop.isStopping
         bus = loop.bus(at: address)
     }
@@ -69,7 +72,7 @@ final class NotificationWork: BusWork, BusServiceUser {
             if before.notice.isQuestion { close(before.id) } else { shown.id = before.id }
         }
         places[place] = shown
-        if capabilities == nil { startService() } else { send(place) }
+        if capabilities == nil { needService() } else { send(place) }
     }
 
     func withdraw(_ place: Place) { close(places.removeValue(forKey: place)?.id) }
@@ -79,15 +82,20 @@ final class NotificationWork: BusWork, BusServiceUser {
         if let capabilities { return then(capabilities) }
         guard bus != nil else { return then([]) }
         waiting.append(then)
-        startService()
+        needService()
     }
 
     // MARK: The service
 
     /// Most services aren't running before they are needed.
+    private func needService() {
+        isNeeded = true
+        startService()
+    }
+
     private func startService() {
-        guard let bus, bus.isReady, service?.owner == nil, !isStarted else { return }
-        isStarted = true
+        guard isNeeded, let bus, bus.isReady, service?.owner == nil else { return }
+        isNeeded = false
         bus.call(
             BusService.busName, "/org/freedesktop/DBus", BusService.busName, "StartServiceByName",
             [.text(Self.name), .unsigned(0)]
@@ -104,6 +112,7 @@ final class NotificationWork: BusWork, BusServiceUser {
     }
 
     func serviceAppeared() {
+        isNeeded = false
         forgetNumbers()
         service?.call(Self.path, Self.name, "GetCapabilities") { [weak self] reply in
             guard let self else { return }
@@ -123,18 +132,18 @@ final class NotificationWork: BusWork, BusServiceUser {
 
     func serviceIsMissing() {
         forgetNumbers()
-        // Once for each connection, and as it has ended.
-        if !places.isEmpty || !waiting.isEmpty { startService() }
+        startService()
     }
 
     func busIsLost() {
         forgetNumbers()
-        isStarted = false
+        // A question is still to be asked when the bus is back.
+        isNeeded = places.values.contains(where: \.notice.isQuestion)
         answerWaiting([])
     }
 
     private func forgetNumbers() {
-        capabilities = nil
+        (capabilities, calls) = (nil, 0)
         for place in places.keys { places[place]?.id = nil }
     }
 
@@ -143,13 +152,15 @@ final class NotificationWork: BusWork, BusServiceUser {
             let (place, shown) = places.first(where: { $0.value.id.map(UInt64.init) == id })
         else { return }
         switch signal.member {
-        case "NotificationClosed": places[place]?.id = nil
+        case "NotificationClosed":
+            // A question may still be answered elsewhere; another notice is over.
+            if shown.notice.isQuestion { places[place]?.id = nil } else { places[place] = nil }
         case "ActionInvoked":
             guard let name = signal.arguments.dropFirst().first?.text,
                 shown.notice.buttons.contains(where: { $0.name == name })
             else { return }
             // Whether the press was meant for this one isn't known: it is shown again.
-            guard .now - shown.since >= DesktopNotifications.reactionTime else { return send(place) }
+            guard .now - shown.since >= reactionTime else { return send(place) }
             places[place] = nil
             close(shown.id)
             if !isStopping() { onButton(place, name) }

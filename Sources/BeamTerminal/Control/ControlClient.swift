@@ -20,23 +20,27 @@ public final class ControlClient {
 
     /// All of them, by process number.
     public static func running() throws(ControlError) -> [ControlClient] {
-        do {
-            guard let directory = try RuntimeDirectory.existing() else { return [] }
-            return running(in: directory)
+        var found: [ControlClient] = []
+        do throws(RuntimeDirectoryError) {
+            for path in RuntimeDirectory.candidates {
+                guard let directory = try RuntimeDirectory.existing(at: path) else { continue }
+                found += running(in: directory)
+            }
         } catch {
             throw ControlError(reason: "\(error)")
         }
+        return found.sorted { $0.process < $1.process }
     }
 
     static func running(in directory: borrowing RuntimeDirectory) -> [ControlClient] {
         var clients: [ControlClient] = []
-        for name in directory.names where name.hasSuffix(ControlSocket.ending) {
-            guard let process = pid_t(name.dropLast(ControlSocket.ending.count)),
-                case .open(let descriptor) = ControlAddress.connect(directory.socketPath(name))
+        for text in directory.names {
+            guard let name = ControlName(text), name.isOfThisSystem,
+                case .open(let descriptor) = ControlAddress.connect(directory.socketPath(text))
             else { continue }
-            clients.append(ControlClient(process: process, descriptor: descriptor))
+            clients.append(ControlClient(process: name.process, descriptor: descriptor))
         }
-        return clients.sorted { $0.process < $1.process }
+        return clients
     }
 
     /// Sends a line, and waits for the answer: an object with `event`.

@@ -20,15 +20,19 @@ extension CommandContext {
     /// Does what a line of another program's says.
     private func answer(to line: [UInt8], _ status: () -> RunningStatus) -> ProgramEvent.List {
         let members = (try? ProgramJSON.members(line)) ?? [:]
-        if members["status"] != nil {
+        func asks(for name: String) -> Bool { members[name].map { $0.elementsEqual("true".utf8) } ?? false }
+        // What it is about may be closed already.
+        guard latch.current == nil else { return .refused(reason: "this program is ending") }
+        if asks(for: "status") {
             return .status(status().fields(seconds: events.millisecondsSinceStart / 1000))
         }
-        if members["stop"] != nil {
+        if asks(for: "stop") {
             latch.end(.done)
             return .done
         }
         do throws(ProgramActions.Refusal) {
-            try actions.perform(line)
+            // What becomes of its messages isn't told here.
+            try actions.perform(line, noting: false)
             return .done
         } catch {
             return .refused(reason: error.reason)

@@ -11,7 +11,6 @@ import Synchronization
 public final class ControlSocket: Sendable {
     /// At a time; further ones wait until one of them has gone.
     private static let mostClients = 16
-    static let ending = ".sock"
 
     private let directory: RuntimeDirectory
     /// The socket's name in it.
@@ -71,7 +70,7 @@ public final class ControlSocket: Sendable {
     private static func listen(in directory: borrowing RuntimeDirectory) throws(ControlError) -> (String, CInt) {
         let socket = ControlAddress.socket()
         guard socket >= 0 else { throw ControlError(reason: String(cString: strerror(errno))) }
-        let name = "\(getpid())\(ending)"
+        let name = ControlName(process: getpid()).text
         let temporary = ".\(name).new"
         directory.remove(temporary)
         guard ControlAddress.use(directory.socketPath(temporary), { bind(socket, $0, $1) }) == 0,
@@ -87,7 +86,7 @@ public final class ControlSocket: Sendable {
 
     /// What programs have left that were killed.
     private static func removeLeftBehind(_ directory: borrowing RuntimeDirectory) {
-        for name in directory.names where name.hasSuffix(ending) && !name.hasPrefix(".") {
+        for name in directory.names where ControlName(name)?.isOfThisSystem == true {
             switch ControlAddress.connect(directory.socketPath(name)) {
             case .refused: directory.remove(name)
             case .open(let descriptor): Glibc.close(descriptor)

@@ -117,7 +117,9 @@ public final class ProgramActions: Sendable {
     }
 
     /// Does what a line says. Waits neither for the network nor for people.
-    func perform(_ line: [UInt8]) throws(Refusal) {
+    ///
+    /// - Parameter noting: a message counts as open until its result comes.
+    func perform(_ line: [UInt8], noting: Bool = true) throws(Refusal) {
         let members: [String: [UInt8]]?
         do throws(ProgramJSON.Malformed) {
             members = try ProgramJSON.members(line)
@@ -127,16 +129,16 @@ public final class ProgramActions: Sendable {
         guard let members else { throw Refusal(reason: "it isn't a JSON object") }
         let line = Line(members: members)
         do throws(Refusal) {
-            try handle(line)
+            try handle(line, noting: noting)
         } catch {
             throw Refusal(reason: error.reason, id: line.id)
         }
     }
 
-    private func handle(_ line: Line) throws(Refusal) {
+    private func handle(_ line: Line, noting: Bool) throws(Refusal) {
         guard let handlers = state.withLock({ $0.handlers }) else { throw Refusal(reason: "nothing is shared yet") }
         if let body = line.members["message"] {
-            try send(body, line, try writer(line, handlers))
+            try send(body, line, noting: noting, try writer(line, handlers))
         } else if let note = try line.text("note") {
             guard !ShownText.line(note).isEmpty else { throw Refusal(reason: "`note` is empty") }
             try writer(line, handlers)(.note(note))
@@ -200,13 +202,16 @@ public final class ProgramActions: Sendable {
         return write
     }
 
-    private func send(_ body: [UInt8], _ line: Line, _ write: @Sendable (LogInput) -> Void) throws(Refusal) {
+    private func send(
+        _ body: [UInt8], _ line: Line, noting: Bool, _ write: @Sendable (LogInput) -> Void
+    ) throws(Refusal) {
         let recipient = try line.text("to").map { $0 == "all" ? LogInput.Recipient.all : .named($0) } ?? .all
         if line.has("id"), line.id == nil {
             throw Refusal(reason: "`id` takes a string of 1 to \(LogLimits.messageID) bytes")
         }
         let id = line.id ?? number()
-        guard state.withLock({ $0.open.insert(id).inserted }) else {
+        let isFree = state.withLock { noting ? $0.open.insert(id).inserted : !$0.open.contains(id) }
+        guard isFree else {
             throw Refusal(reason: "the message with this id has no result yet")
         }
         write(.message(id: id, json: body, to: recipient))

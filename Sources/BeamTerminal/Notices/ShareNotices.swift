@@ -9,16 +9,36 @@ import Synchronization
 public final class ShareNotices: QuestionMirror {
     private static let question = DesktopNotifications.Place("question")
     private static let audience = DesktopNotifications.Place("audience")
-    private static let (letIn, refuse) = ("let-in", "refuse")
     /// How long a service is waited for that has to be started first.
     private static let patience = Duration.seconds(2)
 
-    /// What the open question's buttons do.
+    /// What the open question's buttons do. Each question has buttons of its own, so that one that is pressed while the next
+    /// question takes its place answers nothing.
     private final class Answers: Sendable {
-        let answer = Mutex<(@Sendable (Bool) -> Void)?>(nil)
+        private let open = Mutex((number: 0, answer: (@Sendable (Bool) -> Void)?.none))
 
-        func give(_ accept: Bool) { answer.withLock { $0.take() }?(accept) }
+        /// Returns the names of the question's buttons.
+        func begin(_ answer: @escaping @Sendable (Bool) -> Void) -> (letIn: String, refuse: String) {
+            open.withLock { open in
+                open = (open.number + 1, answer)
+                return (ShareNotices.letIn(open.number), ShareNotices.refuse(open.number))
+            }
+        }
+
+        func end() { open.withLock { $0.answer = nil } }
+
+        func press(_ button: String) {
+            let (answer, accept) = open.withLock { open -> ((@Sendable (Bool) -> Void)?, Bool) in
+                let accept = button == ShareNotices.letIn(open.number)
+                guard accept || button == ShareNotices.refuse(open.number) else { return (nil, false) }
+                return (open.answer.take(), accept)
+            }
+            answer?(accept)
+        }
     }
+
+    private static func letIn(_ number: Int) -> String { "let-in-\(number)" }
+    private static func refuse(_ number: Int) -> String { "refuse-\(number)" }
 
     private let answers: Answers
     private let notices: DesktopNotifications
@@ -28,7 +48,7 @@ public final class ShareNotices: QuestionMirror {
         let answers = Answers()
         self.answers = answers
         notices = DesktopNotifications(bus: buses.session, application: "BeamRoom", icon: icon) { place, button in
-            if place == Self.question { answers.give(button == Self.letIn) }
+            if place == Self.question { answers.press(button) }
         }
     }
 
@@ -38,19 +58,19 @@ public final class ShareNotices: QuestionMirror {
     // MARK: Questions
 
     public func show(_ question: MirroredQuestion) {
-        answers.answer.withLock { $0 = question.answer }
+        let buttons = answers.begin(question.answer)
         notices.show(
             DesktopNotifications.Notice(
                 title: question.title, text: question.text,
                 textWithoutButtons: "\(question.text) Answer in the terminal.",
                 buttons: [
-                    DesktopNotifications.Notice.Button(Self.letIn, label: "Let in"),
-                    DesktopNotifications.Notice.Button(Self.refuse, label: "Refuse"),
+                    DesktopNotifications.Notice.Button(buttons.letIn, label: "Let in"),
+                    DesktopNotifications.Notice.Button(buttons.refuse, label: "Refuse"),
                 ], isQuestion: true), in: Self.question)
     }
 
     public func hide() {
-        answers.answer.withLock { $0 = nil }
+        answers.end()
         notices.withdraw(Self.question)
     }
 

@@ -208,26 +208,14 @@ public final class PairingPrompt: DoorPerson {
         guard let first, let words = words(first) else { return }
         let isAsked = terminal.ask(
             .yesNo(words, summary: "\(first.visitor) asks to \(self.wish(of: first.connection)).") { [self] in
-                answer(first.connection, accept: $0)
+                answer(first, accept: $0)
             })
         if !isAsked { refuseAll() }
     }
 
     /// The question was answered elsewhere: in a window, or by another member of the room.
     public func answered(_ connection: ConnectionID, accept: Bool) {
-        let (wasAsked, isNextToBeAsked) = state.withLock { state -> (Bool, Bool) in
-            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
-                return (false, false)
-            }
-            if accept, case .comparing = state.questions[index].subject {
-                state.questions[index].subject = .waitingForDigits
-                return (index == 0, false)
-            }
-            state.questions.remove(at: index)
-            return (index == 0, index == 0)
-        }
-        if wasAsked { terminal.withdraw() }
-        if isNextToBeAsked { askFirst() } else { mirrorFirst() }
+        if let settled = settle(connection, accept: accept, if: { _ in true }) { goOn(after: settled) }
     }
 
     /// A browser at a member of a room watches, and doesn't enter.
@@ -272,37 +260,57 @@ public final class PairingPrompt: DoorPerson {
         guard let text = NoticeText(question.visitor, wish: wish(of: question.connection), question.subject.notice)
         else { return nil }
         return MirroredQuestion(title: text.title, text: text.text) { [weak self] accept in
-            self?.answeredElsewhere(question.connection, digits: question.digits, accept: accept)
+            self?.answeredElsewhere(question, accept: accept)
         }
-    }
-
-    private func answeredElsewhere(_ connection: ConnectionID, digits: PairingCode?, accept: Bool) {
-        let decide = state.withLock { state in
-            // Otherwise it was answered, withdrawn, or followed by the digits just before.
-            state.questions.contains { $0.connection == connection && $0.digits == digits && $0.isOpen }
-                ? state.decide : nil
-        }
-        guard let decide else { return }
-        answered(connection, accept: accept)
-        decide(connection, accept)
     }
 
     // MARK: Answers
 
-    private func answer(_ connection: ConnectionID, accept: Bool) {
-        let (decide, isNextToBeAsked) = state.withLock { state -> ((@Sendable (ConnectionID, Bool) -> Void)?, Bool) in
-            // Otherwise the question was withdrawn just before the answer.
-            guard let first = state.questions.first, first.connection == connection else { return (nil, false) }
-            if accept, case .comparing = first.subject {
-                // It stays first until the digits are there.
-                state.questions[0].subject = .waitingForDigits
-                return (state.decide, false)
+    /// What an answer has changed.
+    private struct Settled {
+        var decide: (@Sendable (ConnectionID, Bool) -> Void)?
+        /// It was the question that was asked.
+        var wasFirst: Bool
+        /// The digits are awaited, and the question stays.
+        var isWaiting: Bool
+    }
+
+    /// Takes an answer to the open question of a connection. Nil: there is none, or none that is meant: it was answered,
+    /// withdrawn, or followed by the digits just before.
+    private func settle(_ connection: ConnectionID, accept: Bool, if isMeant: (Question) -> Bool) -> Settled? {
+        state.withLock { state in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }),
+                state.questions[index].isOpen || !accept, isMeant(state.questions[index])
+            else { return nil }
+            let isWaiting = if accept, case .comparing = state.questions[index].subject { true } else { false }
+            if isWaiting {
+                // It stays in its place until the digits are there.
+                state.questions[index].subject = .waitingForDigits
+            } else {
+                state.questions.remove(at: index)
             }
-            state.questions.removeFirst()
-            return (state.decide, true)
+            return Settled(decide: state.decide, wasFirst: index == 0, isWaiting: isWaiting)
         }
-        decide?(connection, accept)
-        if isNextToBeAsked { askFirst() } else { mirrorFirst() }
+    }
+
+    /// After an answer that wasn't given at the terminal.
+    private func goOn(after settled: Settled) {
+        if settled.wasFirst { terminal.withdraw() }
+        if settled.wasFirst, !settled.isWaiting { askFirst() } else { mirrorFirst() }
+    }
+
+    private func answeredElsewhere(_ question: Question, accept: Bool) {
+        let settled = settle(question.connection, accept: accept) { $0.isOpen && $0.digits == question.digits }
+        guard let settled else { return }
+        goOn(after: settled)
+        settled.decide?(question.connection, accept)
+    }
+
+    private func answer(_ question: Question, accept: Bool) {
+        let settled = settle(question.connection, accept: accept) { $0.isOpen && $0.digits == question.digits }
+        guard let settled else { return }
+        settled.decide?(question.connection, accept)
+        if settled.isWaiting { mirrorFirst() } else { askFirst() }
     }
 
     /// Standard input has ended: nobody can answer here. What other members are asked, too, is left to them.

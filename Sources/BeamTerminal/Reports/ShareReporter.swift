@@ -184,6 +184,7 @@ public final class ShareReporter: Sendable {
             let isEmpty = state.withLock { state in
                 state.arriving.remove(session)
                 return state.viewers.removeValue(forKey: session) != nil && state.viewers.isEmpty
+                    && (state.last?.viewersAtGateways ?? 0) == 0
             }
             if isEmpty, context.floods.allows(.notice) { notices?.nobodyIsLeft() }
             door.tell(
@@ -248,7 +249,7 @@ public final class ShareReporter: Sendable {
             [host.isPaused ? "paused" : CommonText.rate(rate)] + ViewerTable.lines(viewers.map(\.row))
                 + report.gateways.compactMap { GatewayText.line($0) })
         showStatus(
-            host, viewers: report.session.viewers + report.gateways.reduce(0) { $0 + $1.viewers },
+            host, viewers: report.session.viewers + report.viewersAtGateways,
             sheds: report.session.sheds)
         context.events.write(.share(.stats(report, rate, viewers)))
     }
@@ -258,7 +259,7 @@ public final class ShareReporter: Sendable {
         let (report, rates) = state.withLock { ($0.last, $0.rates) }
         let stream = RunningStatus.Stream(
             host.description, isPaused: host.isPaused, rate: rates?.all, viewers: rates?.viewers ?? [],
-            viewersAtGateways: report?.gateways.reduce(0) { $0 + $1.viewers } ?? 0)
+            viewersAtGateways: report?.viewersAtGateways ?? 0)
         return RunningStatus(kind, name: host.description.name, stream: stream, asking: prompt.asking)
     }
 

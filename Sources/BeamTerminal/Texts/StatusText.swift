@@ -63,8 +63,7 @@ public enum StatusText {
 
     // MARK: Which program is meant
 
-    public static let nothingRuns =
-        "Nothing is shared by this user at present: `beamroom share` in a terminal, or started as a service, begins."
+    public static let nothingRuns = "Nothing is shared by this user. `beamroom share` begins."
 
     /// There are several, and none was named.
     public static func several(_ all: [JSONValue]) -> String {

@@ -29,7 +29,9 @@ struct ControlOptions: ParsableArguments {
         do throws(ControlError) {
             for client in try ControlClient.running() {
                 do throws(ControlError) {
-                    running.append(Running(client: client, status: try client.ask(["status": .bool(true)])))
+                    let status = try client.ask(["status": .bool(true)])
+                    // Otherwise it is ending.
+                    if status["event"]?.string == "status" { running.append(Running(client: client, status: status)) }
                 } catch {
                     context.say("Warning: \(error).")
                 }

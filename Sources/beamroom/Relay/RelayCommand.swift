@@ -86,6 +86,9 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Closed last: `beamroom stop` waits for that.
+        var control: ControlSocket?
+        defer { control?.close() }
         let context = CommandContext(
             json: common.json, commands: hooks.commands, figures: metrics.figures(of: "relay"))
         defer { context.close() }
@@ -114,11 +117,10 @@ struct RelayCommand: ParsableCommand {
         let rooms = RoomNameWatch(host)
         defer { rooms?.stop() }
         run.relay.start()
-        let control = context.openControl { [name] in
+        control = context.openControl { [name] in
             run.relay.host.map { run.reporter.status(.relay, $0) }
                 ?? RunningStatus(.relay, name: name ?? MachineName.current, stream: nil, asking: prompt.asking)
         }
-        defer { control?.close() }
         let ticker = EverySecond {
             let line = watching.tick(run.relay.viewer)
             if let host = run.relay.host {
@@ -131,6 +133,7 @@ struct RelayCommand: ParsableCommand {
         }
         let ending = context.latch.wait()
         ticker.cancel()
+        notices?.hide()
         run.relay.stop(because: ending == .done || ending == .timeLimit ? nil : "Its host can't be watched any more")
         context.console.finish()
         watching.summarise(run.relay.viewer)

@@ -114,6 +114,9 @@ struct RoomCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Closed last: `beamroom stop` waits for that.
+        var control: ControlSocket?
+        defer { control?.close() }
         let context = CommandContext(
             json: common.json, commands: hooks.commands, figures: metrics.figures(of: "room"))
         defer { context.close() }
@@ -123,7 +126,7 @@ struct RoomCommand: ParsableCommand {
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         do {
-            try meet(context)
+            try meet(context, &control)
         } catch let error as ExitStatus {
             throw error
         } catch {
@@ -145,7 +148,7 @@ struct RoomCommand: ParsableCommand {
         }
     }
 
-    private func meet(_ context: CommandContext) throws {
+    private func meet(_ context: CommandContext, _ control: inout ControlSocket?) throws {
         let store = try TrustStore()
         let identity = try store.identity()
         let given = try code.read { context.latch.current == nil }
@@ -182,8 +185,7 @@ struct RoomCommand: ParsableCommand {
         commands.newCode = { meeting.renewCode() }
         commands.join = { meeting.joinOffered() }
         commands.relay = { meeting.takeRelay() }
-        let control = context.openControl { meeting.status }
-        defer { control?.close() }
+        control = context.openControl { meeting.status }
         try MeetingStay(
             context, meeting, entry, window: windowOptions, room: room.map { ShownText.line($0) },
             machine: MachineName.current

@@ -35,7 +35,7 @@ struct ShareCommand: ParsableCommand {
     var noBluetooth = false
     @Option(
         help:
-            "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal and notices on the desktop)"
+            "Viewers without a code: ask about each, let in all, or none. (default: ask; none if there is neither a terminal nor a desktop that shows notices)"
     )
     var accept: Door.Acceptance?
 
@@ -93,6 +93,9 @@ struct ShareCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Closed last: `beamroom stop` waits for that.
+        var control: ControlSocket?
+        defer { control?.close() }
         let context = CommandContext(
             json: common.json, commands: hooks.commands, figures: metrics.figures(of: "share"))
         defer { context.close() }
@@ -139,14 +142,14 @@ struct ShareCommand: ParsableCommand {
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
-        let control = context.openControl { reporter.status(.share, host) }
-        defer { control?.close() }
+        control = context.openControl { reporter.status(.share, host) }
         let ticker = EverySecond {
             reporter.tick(host)
             host.refresh()
         }
         let ending = context.latch.wait()
         ticker.cancel()
+        notices?.hide()
         host.stop(because: reporter.farewell)
         reporter.summarise(host)
         try context.conclude(reporter.verdict(ending))

@@ -335,9 +335,9 @@ NOTICES = "org.freedesktop.Notifications"
 class Notices(Plain):
     """A notification service that tells what it is asked to show."""
 
-    def __init__(self, capabilities):
+    def __init__(self):
         super().__init__(bus, "/org/freedesktop/Notifications")
-        self.capabilities = capabilities
+        self.capabilities = ()
         self.last = 0
 
     @dbus.service.method(NOTICES, in_signature="", out_signature="as")
@@ -364,7 +364,8 @@ class Notices(Plain):
 
 def notices(*capabilities):
     global notice_service
-    notice_service = Notices(capabilities)
+    notice_service = notice_service or Notices()
+    notice_service.capabilities = capabilities
     own(NOTICES)
 
 
@@ -389,7 +390,7 @@ def handle(source, _condition):
 handle.count = 0
 DBusGMainLoop(set_as_default=True)
 bus = dbus.bus.BusConnection(sys.argv[1])
-names, savers, bluez_objects, root = {}, {}, {}, None
+names, savers, bluez_objects, root, notice_service = {}, {}, {}, None, None
 loop = GLib.MainLoop()
 # Unbuffered, so that no line waits in a buffer that the loop doesn't see.
 GLib.io_add_watch(open(0, "rb", buffering=0), GLib.PRIORITY_DEFAULT, GLib.IO_IN | GLib.IO_HUP, handle)

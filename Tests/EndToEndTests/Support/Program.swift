@@ -79,8 +79,14 @@ struct Ports: Sendable {
 final class Machine: Sendable {
     private let directory: ScratchDirectory
 
-    init() throws { directory = try ScratchDirectory() }
+    init() throws {
+        directory = try ScratchDirectory()
+        try FileManager.default.createDirectory(
+            atPath: runtime, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
 
+    /// XDG_RUNTIME_DIR.
+    var runtime: String { directory.file("runtime") }
     /// XDG_STATE_HOME.
     var state: String { directory.file("state") }
     /// XDG_CONFIG_HOME. There is no file of settings unless the test writes one.
@@ -132,7 +138,7 @@ final class ProgramProcess: Sendable {
             // Never the developer's sound.
             "PULSE_SERVER": "unix:" + machine.file("no-sound-server"),
             // Nor notices on the developer's desktop, nor questions there.
-            "DBUS_SESSION_BUS_ADDRESS": "unix:path=" + machine.file("no-bus"), "XDG_RUNTIME_DIR": nil,
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=" + machine.file("no-bus"), "XDG_RUNTIME_DIR": machine.runtime,
         ]
         variables.merge(environment) { $1 }
         process = try ChildProcess(
