@@ -219,7 +219,9 @@ extension EndToEnd {
         @Test(.enabled(if: gnomeObstacle == nil, Comment(rawValue: gnomeObstacle ?? "")))
         func aWindowOfGnomeIsSharedUntilItIsClosed() throws {
             let desktop = try PortalDesktop(.gnome, size: "1280x720")
-            try desktop.perform("open foot -W 60x20 -o colors.background=a03010 sleep 1000")
+            // A window that doesn't change may never be sent: in its first row a dot comes and goes.
+            let blinking = "sh -c 'while sleep 0.2; do printf \"\\r.\"; sleep 0.2; printf \"\\r \"; done'"
+            try desktop.perform("open foot -W 60x20 -o colors.background=a03010 \(blinking)")
             try desktop.perform("point window 42")
             let ports = try Ports()
             let host = try share(["--choose", "window"], desktop, ports, on: try Machine(), clicking: Self.agree)
