@@ -53,6 +53,7 @@ let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 
 let package = Package(
@@ -66,6 +67,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         // For the benchmarks only.
         .package(url: "https://github.com/google/swift-benchmark", from: "0.1.2"),
     ],
@@ -81,7 +83,7 @@ let package = Package(
                 "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamRelay", "BeamSettings", "BeamTerminal",
                 "BeamVersion",
                 "CErrorStream",
-                "CHeap",
+                "CHeap", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -98,7 +100,7 @@ let package = Package(
             "BeamTerminal", "BeamHost", "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDesktop", "BeamBus", "BeamSound",
             "BeamDiscovery", "BeamNetwork", "BeamMetrics", "BeamTrust", "BeamSession", "BeamLog", "BeamWire",
             "BeamMedia",
-            "BeamClock", "CBeamShell", "CQREncode", "CLateLibraries"),
+            "BeamClock", "CBeamShell", "CQREncode", "CLateLibraries", logging),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
             "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),

@@ -132,3 +132,13 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
 
 /// In xwininfo's notation.
 private func hexadecimal(_ id: UInt32) -> String { "0x" + String(id, radix: 16) }
+
+extension CaptureError {
+    /// Whether a person has said that nothing is to be shared, or no longer.
+    public var isWish: Bool {
+        switch self {
+        case .portal(.declined), .portal(.ended), .nothingSelected: true
+        default: false
+        }
+    }
+}

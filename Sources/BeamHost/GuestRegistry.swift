@@ -37,16 +37,7 @@ final class GuestRegistry: Sendable {
     func connect(_ server: HostServer) throws(TrustStoreError) {
         // A viewer forgotten by any program is evicted at once.
         var watches = [
-            try store.watchDevices { [onNotice] result in
-                switch result {
-                case .success(let devices):
-                    let viewers = devices.filter { $0.roles.contains(.viewer) }
-                    server.setRemembered(Dictionary(viewers.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
-                case .failure(let error):
-                    server.setRememberedUnreadable()
-                    onNotice(.warning("No remembered viewer is let in until this is corrected. \(error)"))
-                }
-            }
+            try store.watchDevices { [self] in learn($0, server) }
         ]
         if let run {
             watches.append(
@@ -65,6 +56,29 @@ final class GuestRegistry: Sendable {
             return state.isBehind
         }
         if isBehind { publish() }
+    }
+
+    /// Reads the list of paired devices again.
+    func reload() {
+        _ = keeper.perform { [self] store in
+            guard let server = state.withLock({ $0.server }) else { return }
+            do throws(TrustStoreError) {
+                learn(.success(try store.devices()), server)
+            } catch {
+                learn(.failure(error), server)
+            }
+        }
+    }
+
+    private func learn(_ devices: Result<[RememberedDevice], TrustStoreError>, _ server: HostServer) {
+        switch devices {
+        case .success(let devices):
+            let viewers = devices.filter { $0.roles.contains(.viewer) }
+            server.setRemembered(Dictionary(viewers.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+        case .failure(let error):
+            server.setRememberedUnreadable()
+            onNotice(.warning("No remembered viewer is let in until this is corrected. \(error)"))
+        }
     }
 
     /// Passes an event on: at once, or, for a paired device, when it has been remembered. Called on the event loop.

@@ -125,7 +125,7 @@ extension Host {
             onFallback: { name, error in
                 onNotice(.warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
             },
-            onFailure: { onNotice(.ended(reason: $0.description, farewell: nil)) })
+            onFailure: { onNotice(.ended(reason: $0.description, farewell: nil, isWish: false)) })
     }
 
     /// The sound that is shared with what `source` shows; nil: none.
@@ -199,6 +199,6 @@ extension HostNotice {
             case .portal(.lost): "The shared desktop has gone"
             default: nil
             }
-        return .ended(reason: error.description, farewell: farewell)
+        return .ended(reason: error.description, farewell: farewell, isWish: error.isWish)
     }
 }

@@ -164,6 +164,14 @@ public final class Host: Sendable {
         if case .device(let device) = viewer { guests?.forget(device) }
     }
 
+    /// Says how those who come from now on are let in: unknown viewers without a code, and unknown viewers at all.
+    public func setPolicy(_ acceptance: Door.Acceptance, takesNewViewers: Bool) {
+        server.setPolicy(acceptance, takesNewViewers: takesNewViewers)
+    }
+
+    /// Reads the list of paired devices again. It is followed in any case where the file system tells of changes.
+    public func reloadDevices() { guests?.reload() }
+
     /// The code for unknown viewers at the start; nil: none is accepted.
     public let code: PairingCode?
 

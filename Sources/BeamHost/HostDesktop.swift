@@ -11,7 +11,8 @@ final class HostDesktop: Sendable {
     private let advertised: @Sendable () -> [String]
     private let port: UInt16
     private let key: [UInt8]
-    private let isWatchedNow = Mutex(false)
+    /// As last said, and how often.
+    private let audience = Mutex((isWatched: false, calls: 0))
 
     /// - Parameters:
     ///   - onLock: is told when the screen was locked or unlocked.
@@ -39,13 +40,14 @@ final class HostDesktop: Sendable {
     /// This machine's addresses may have changed.
     func updateAddresses() { presence?.update(addresses: advertised(), port: port) }
 
-    /// The machine stays awake while somebody watches.
+    /// The machine stays awake while somebody watches. Called once a second.
     func setWatched(_ isWatched: Bool) {
-        let isNew = isWatchedNow.withLock { now in
-            defer { now = isWatched }
-            return now != isWatched
+        let isDue = audience.withLock { audience in
+            defer { audience = (isWatched, audience.isWatched == isWatched ? audience.calls + 1 : 1) }
+            // Again now and then: a service that couldn't do it the first time may be able to later.
+            return audience.isWatched != isWatched || isWatched && audience.calls % 60 == 0
         }
-        if isNew { watch.keepAwake(isWatched) }
+        if isDue { watch.keepAwake(isWatched) }
     }
 
     func start() {

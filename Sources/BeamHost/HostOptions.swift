@@ -140,8 +140,8 @@ public enum HostNotice: Sendable {
     /// What is shared can't be seen any more, or again.
     case sourceVisibility(SourceVisibility)
     /// The source has ended, or nothing can be encoded any more: stop the host. `reason` is for a person; `farewell` for
-    /// the viewers, nil if the host's end says enough.
-    case ended(reason: String, farewell: String?)
+    /// the viewers, nil if the host's end says enough. `isWish`: a person wants it, who has ended the sharing at the desktop.
+    case ended(reason: String, farewell: String?, isWish: Bool)
 }
 
 /// What a person needs to know in order to watch.

@@ -90,7 +90,7 @@ public final class MeshShare: Sendable {
         do {
             let options = try makeOptions { [weak self] in self?.isOn == true }
             let host = try Host(options) { [weak self] notice in
-                if case .ended(let reason, _) = notice { self?.hostEnded(number, reason) }
+                if case .ended(let reason, _, _) = notice { self?.hostEnded(number, reason) }
                 self?.onNotice(.host(notice))
             }
             state.withLock { $0.host = host }

@@ -137,6 +137,11 @@ public final class HostServer: Sendable {
         }
     }
 
+    /// Says how those who come from now on are let in.
+    public func setPolicy(_ acceptance: Door.Acceptance, takesNewViewers: Bool) {
+        handle.perform { $0.handle(.policy(acceptance, takesNewViewers: takesNewViewers)) }
+    }
+
     /// Replaces the code for unknown viewers.
     public func setCode(_ code: PairingCode) {
         handle.perform { $0.handle(.code(code)) }

@@ -1,13 +1,17 @@
 import BeamClock
+import BeamDesktop
 import BeamMedia
 import BeamMetrics
 import BeamWire
 import Glibc
+import Logging
 
 /// What every command needs while it runs.
 public struct CommandContext: Sendable {
     let start: MediaTime
     public let console: Console
+    /// To the person, or to the journal.
+    private let log: Logger
     public let latch = EndingLatch()
     public let events: EventWriter
     /// What is left out of the lines for the person, because others can cause it as often as they like.
@@ -18,24 +22,31 @@ public struct CommandContext: Sendable {
     public let programs: ProgramInput?
     /// Before each line for the person: which of several hosts it is about.
     private let prefix: String
+    private let hooks: Hooks
     /// Nil: no metrics are served.
     private let figures: FigureMetrics?
 
     /// - Parameters:
     ///   - commands: the person's, which are run when something happens.
     ///   - figures: the metrics, which `openMetrics` serves.
+    ///   - logLevel: of the lines that are written; nil: the console's.
     public init(
-        json: Bool, commands: [Hooks.Moment: String] = [:], figures: FigureMetrics? = nil, console: Console = Console()
+        json: Bool, commands: [Hooks.Moment: String] = [:], figures: FigureMetrics? = nil,
+        logLevel: Logger.Level? = nil, console: Console = Console()
     ) {
         self.figures = figures
         start = .now
         self.console = console
+        if let logLevel { console.setLevel(logLevel) }
+        let log = Logger(label: "beamroom") { _ in ConsoleLog(console) }
+        self.log = log
         prefix = ""
         let floods = self.floods
         let hooks = Hooks(commands) { words in
-            if floods.allows(.warning) { console.say(words) }
+            if floods.allows(.warning) { log.warning("\(words)") }
         }
-        events = EventWriter(isEnabled: json, start: start, hooks: commands.isEmpty ? nil : hooks, figures: figures)
+        self.hooks = hooks
+        events = EventWriter(isEnabled: json, start: start, hooks: hooks, figures: figures, log: log)
         let actions = ProgramActions()
         self.actions = actions
         programs = json ? ProgramInput(actions, events) : nil
@@ -55,8 +66,8 @@ public struct CommandContext: Sendable {
     ///   - device: whose events say which device they are about, too.
     public init(_ all: CommandContext, host: String, device: DeviceKey? = nil) {
         start = all.start
-        figures = all.figures
-        console = all.console
+        (figures, hooks) = (all.figures, all.hooks)
+        (console, log) = (all.console, all.log)
         prefix = "“\(PeerText.name(host))”: "
         events = EventWriter(all.events, host: host, device: device)
         (actions, programs) = (all.actions, all.programs)
@@ -77,12 +88,22 @@ public struct CommandContext: Sendable {
     /// Where metrics are served; nil: none are.
     public var metricsPort: UInt16? { figures?.port }
 
+    /// The person's commands, and the level of the lines that are written, as the settings have them now.
+    public func apply(commands: [Hooks.Moment: String], logLevel: Logger.Level?) {
+        hooks.setCommands(commands)
+        console.setLevel(logLevel ?? Console.usualLevel)
+    }
+
     /// Writes a line for the person.
-    public func say(_ line: String) { console.say(prefix + line) }
+    public func say(_ line: String) { write(line, as: nil) }
 
     /// Writes the line unless too many of its kind were written lately.
     public func say(_ line: String, as flood: Flood) {
-        if floods.allows(flood) { say(line) }
+        if floods.allows(flood) { write(line, as: flood) }
+    }
+
+    private func write(_ line: String, as flood: Flood?) {
+        log.log(level: Logger.Level(ofLine: line, as: flood), "\(prefix + line)")
     }
 
     /// Tells programs what happens, and the person in words. Nil: not them.
@@ -91,7 +112,7 @@ public struct CommandContext: Sendable {
     public func tell(_ event: ProgramEvent?, _ words: String?, as flood: Flood? = nil) {
         if let event { events.write(event) }
         guard let words, flood.map(floods.allows) ?? true else { return }
-        say(words)
+        write(words, as: flood)
     }
 
     /// Waits a bounded time until the line is written: before a library's messages are kept away from standard error, with
@@ -103,6 +124,7 @@ public struct CommandContext: Sendable {
 
     /// Every command calls this last. Waits a bounded time until messages and events are written.
     public func close() {
+        ServiceManager.current?.stopping()
         TerminalMode.shared.leave()
         programs?.end()
         figures?.close()
@@ -125,15 +147,23 @@ public struct CommandContext: Sendable {
         "The display has gone: its X server or compositor has ended, or the connection to it was lost. "
         + "Watch again when it is back."
 
+    /// How the program ends because a person has said at the desktop that nothing is to be shared. A service that fails
+    /// is started again, and would ask that person again, so that it ends in order.
+    public func ending(byWish reason: String) -> Ending {
+        guard ServiceManager.current != nil else { return .failed(reason) }
+        log.notice("\(reason)")
+        return .done
+    }
+
     /// Prints the reason of `ending`, and throws its exit status.
     public func conclude(_ ending: Ending) throws {
         switch ending {
         case .done, .timeLimit: return
         case .failed(let reason):
-            console.say("beamroom: \(reason)")
+            log.error("beamroom: \(reason)")
             throw ExitStatus(1)
         case .peerLost(let reason):
-            if let reason { console.say("beamroom: \(reason)") }
+            if let reason { log.error("beamroom: \(reason)") }
             throw ExitStatus(2)
         }
     }

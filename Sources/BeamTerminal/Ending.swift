@@ -90,14 +90,27 @@ public final class EndingLatch: Sendable {
 }
 
 /// SIGINT (Ctrl-C), SIGTERM, SIGHUP and the time limit end the program in order. A second signal ends it at once.
+///
+/// A terminal that is closed sends SIGHUP. To a program that has none, as a service, the signal says what it says to all
+/// services: to read its settings again.
 public final class EndingSources {
     private let queue = DispatchQueue(label: "beam-ending")
     private let sources: [any DispatchSourceProtocol]
 
-    public init(_ latch: EndingLatch, timeLimit: Double?) {
+    /// - Parameter reload: reads the settings again; called on a queue of its own. Nil: the program can't do that, and
+    ///   every SIGHUP ends it.
+    public init(_ latch: EndingLatch, timeLimit: Double?, reload: (@Sendable () -> Void)? = nil) {
         var sources: [any DispatchSourceProtocol] = []
         for number in [SIGINT, SIGTERM, SIGHUP] {
             let before = signal(number, SIG_IGN)
+            if number == SIGHUP, let reload, !TerminalJob.hasTerminal {
+                let source = DispatchSource.makeSignalSource(
+                    signal: number, queue: DispatchQueue(label: "beamroom.reload"))
+                source.setEventHandler { if latch.current == nil { reload() } }
+                source.resume()
+                sources.append(source)
+                continue
+            }
             // nohup: the program goes on when its terminal is closed.
             if number == SIGHUP, unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
                 continue

@@ -31,9 +31,9 @@ public struct RuntimeDirectory: ~Copyable, Sendable {
     /// programs that the system starts for the user have no `XDG_RUNTIME_DIR`, and those of a session have.
     public static var candidates: [String] {
         let environment = ProcessInfo.processInfo.environment
-        let usual = isOwn("/run/user/\(geteuid())") ? "/run/user/\(geteuid())/beamroom" : nil
-        let paths = [runtimePath(environment: environment) ?? usual, try? statePath(environment: environment)]
-        return paths.compactMap { $0 }
+        let usual = runtimePath(environment: ["XDG_RUNTIME_DIR": "/run/user/\(geteuid())"])
+        let paths = [runtimePath(environment: environment), usual, try? statePath(environment: environment)]
+        return paths.compactMap { $0 }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
     /// Nil if no program has made it yet.
@@ -46,8 +46,10 @@ public struct RuntimeDirectory: ~Copyable, Sendable {
         }
     }
 
-    /// The entries' names, in order.
-    public var names: [String] { Array(directory.names().sorted().prefix(Self.mostNames)) }
+    /// The names of the entries that are wanted, in order.
+    public func names(where isWanted: (String) -> Bool) -> [String] {
+        Array(directory.names().filter(isWanted).sorted().prefix(Self.mostNames))
+    }
 
     /// A path of the entry `name` that is short enough for a socket's address (108 bytes, unix(7)), however long the
     /// directory's own is. Valid while this value lives, in this process.

@@ -32,13 +32,17 @@ struct Beamroom: ParsableCommand {
             if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
                 throw ValidationError(error)
             }
-            let arguments = NegativeValues.joined(Array(CommandLine.arguments.dropFirst()))
-            var command = try SettingsJoining(arguments)?.parse() ?? parseAsRoot(arguments)
+            var command = try joined()?.parse() ?? parseAsRoot(arguments)
             try command.run()
         } catch {
             end(with: error)
         }
     }
+
+    /// What the command line and the file of settings say now. Nil: the file has no say.
+    static func joined() throws -> SettingsJoining? { try SettingsJoining(arguments) }
+
+    private static var arguments: [String] { NegativeValues.joined(Array(CommandLine.arguments.dropFirst())) }
 
     /// Prints the error, or the help, and ends the program. Not ArgumentParser's `exit(withError:)`, which writes errors
     /// to the C library's `stderr`: that is silent here (`StandardStreams`).

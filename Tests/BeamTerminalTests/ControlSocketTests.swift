@@ -17,6 +17,14 @@ struct ControlSocketTests {
 
         var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? [] }
         func directory() throws -> RuntimeDirectory { try RuntimeDirectory.make(at: path) }
+
+        func found() throws -> (clients: [ControlClient], busy: [pid_t]) {
+            var found = ControlClient.Found()
+            ControlClient.running(in: try directory(), into: &found)
+            return (found.clients, found.busy)
+        }
+
+        func clients() throws -> [ControlClient] { try found().clients }
     }
 
     private func socket(_ folder: Folder, _ answer: @escaping @Sendable ([UInt8]) -> [UInt8]) throws -> ControlSocket {
@@ -25,9 +33,9 @@ struct ControlSocketTests {
 
     @Test func aClientAsksAndNoticesTheEnd() throws {
         let folder = Folder()
-        #expect(ControlClient.running(in: try folder.directory()).isEmpty)
+        #expect(try folder.clients().isEmpty)
         let socket = try socket(folder) { line in Array(#"{"event":"done","was":"#.utf8) + line + Array("}\n".utf8) }
-        let clients = ControlClient.running(in: try folder.directory())
+        let clients = try folder.clients()
         let client = try #require(clients.first)
         #expect(clients.count == 1 && client.process == getpid())
         for text in ["one", String(repeating: "long ", count: 10_000)] {
@@ -51,11 +59,32 @@ struct ControlSocketTests {
             close(left)
         }
         _ = FileManager.default.createFile(atPath: folder.path + "/other", contents: nil)
-        #expect(ControlClient.running(in: try folder.directory()).isEmpty)
+        #expect(try folder.clients().isEmpty)
         let socket = try socket(folder) { _ in [] }
         #expect(Set(folder.names) == [ControlName(process: getpid()).text, foreign, "other"])
         socket.close()
         #expect(Set(folder.names) == [foreign, "other"])
+    }
+
+    /// One that was stopped is known to run, also when no more connections wait at it.
+    @Test func aProgramThatTakesNoConnectionIsBusy() throws {
+        let folder = Folder()
+        let listener = ControlAddress.socket()
+        defer { close(listener) }
+        let directory = try folder.directory()
+        let path = directory.socketPath(ControlName(process: 99_999).text)
+        try #require(ControlAddress.use(path) { bind(listener, $0, $1) } == 0 && listen(listener, 1) == 0)
+        var waiting: [CInt] = []
+        defer { for descriptor in waiting { close(descriptor) } }
+        while case .open(let descriptor) = ControlAddress.connect(path), waiting.count < 10 {
+            waiting.append(descriptor)
+        }
+        #expect((1..<10).contains(waiting.count))
+        let found = try folder.found()
+        #expect(found.clients.isEmpty && found.busy == [99_999])
+        // As soon as there is room, it is reached.
+        close(ControlAddress.accept(listener))
+        #expect(try folder.clients().map(\.process) == [99_999])
     }
 
     @Test(arguments: [
@@ -74,7 +103,7 @@ struct ControlSocketTests {
         let directory = try folder.directory()
         let path = directory.socketPath(ControlName(process: getpid()).text)
         func expectAnswer() throws {
-            let good = try #require(ControlClient.running(in: try folder.directory()).first)
+            let good = try #require(try folder.clients().first)
             #expect(try good.ask(["text": .bool(true)])["long"]?.string == long)
         }
         func connect() throws -> CInt {

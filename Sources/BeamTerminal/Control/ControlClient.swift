@@ -19,28 +19,42 @@ public final class ControlClient {
     deinit { close(descriptor) }
 
     /// All of them, by process number.
-    public static func running() throws(ControlError) -> [ControlClient] {
-        var found: [ControlClient] = []
+    public struct Found: ~Copyable {
+        public internal(set) var clients: [ControlClient] = []
+        /// Processes that run, and take no connection: many wait already.
+        public internal(set) var busy: [pid_t] = []
+    }
+
+    public static func running() throws(ControlError) -> Found {
+        var found = Found()
         do throws(RuntimeDirectoryError) {
             for path in RuntimeDirectory.candidates {
                 guard let directory = try RuntimeDirectory.existing(at: path) else { continue }
-                found += running(in: directory)
+                running(in: directory, into: &found)
             }
         } catch {
             throw ControlError(reason: "\(error)")
         }
-        return found.sorted { $0.process < $1.process }
+        found.clients.sort { $0.process < $1.process }
+        return found
     }
 
-    static func running(in directory: borrowing RuntimeDirectory) -> [ControlClient] {
-        var clients: [ControlClient] = []
-        for text in directory.names {
-            guard let name = ControlName(text), name.isOfThisSystem,
-                case .open(let descriptor) = ControlAddress.connect(directory.socketPath(text))
-            else { continue }
-            clients.append(ControlClient(process: name.process, descriptor: descriptor))
+    static func running(in directory: borrowing RuntimeDirectory, into found: inout Found) {
+        for text in directory.names(where: { ControlName($0)?.isOfThisSystem == true }) {
+            guard let name = ControlName(text) else { continue }
+            switch ControlAddress.connect(directory.socketPath(text)) {
+            case .open(let descriptor):
+                found.clients.append(ControlClient(process: name.process, descriptor: descriptor))
+            case .failed(EAGAIN): found.busy.append(name.process)
+            case .refused, .failed: continue
+            }
         }
-        return clients
+    }
+
+    /// What is said of a program that doesn't answer.
+    public static func noAnswer(of process: pid_t) -> ControlError {
+        ControlError(
+            reason: "process \(process) doesn't answer. Was it stopped (Ctrl-Z)? `fg` in its terminal wakes it")
     }
 
     /// Sends a line, and waits for the answer: an object with `event`.
@@ -104,8 +118,7 @@ public final class ControlClient {
         while true {
             let left = (deadline - .now).inSeconds
             guard left > 0 else {
-                throw ControlError(
-                    reason: "process \(process) doesn't answer. Was it stopped (Ctrl-Z)? `fg` in its terminal wakes it")
+                throw Self.noAnswer(of: process)
             }
             var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
             if poll(&entry, 1, CInt(clamping: Int((left * 1000).rounded(.up)))) > 0 { return }

@@ -86,7 +86,7 @@ public final class ControlSocket: Sendable {
 
     /// What programs have left that were killed.
     private static func removeLeftBehind(_ directory: borrowing RuntimeDirectory) {
-        for name in directory.names where ControlName(name)?.isOfThisSystem == true {
+        for name in directory.names(where: { ControlName($0)?.isOfThisSystem == true }) {
             switch ControlAddress.connect(directory.socketPath(name)) {
             case .refused: directory.remove(name)
             case .open(let descriptor): Glibc.close(descriptor)

@@ -3,6 +3,7 @@ import BeamMedia
 import BeamWire
 import Foundation
 import Glibc
+import Logging
 
 /// One JSON object a line on standard output, each with `event` and `t` (seconds since the start).
 ///
@@ -18,6 +19,8 @@ public final class EventWriter: Sendable {
     private let hooks: Hooks?
     /// Nil: no metrics are served.
     private let figures: FigureMetrics?
+    /// Gets the events, too, as far as it wants them (`ProgramEvent.logLevel`). Nil: there is none.
+    private let log: Logger?
     /// Of which of several hosts the events are.
     private let part: FigureMetrics.Part?
 
@@ -25,10 +28,13 @@ public final class EventWriter: Sendable {
     private static let limit = 32 << 20
 
     /// Writes nothing unless `isEnabled`. `hooks` and `figures` get in any case what they are for.
-    public init(isEnabled: Bool, start: MediaTime, hooks: Hooks? = nil, figures: FigureMetrics? = nil) {
+    public init(
+        isEnabled: Bool, start: MediaTime, hooks: Hooks? = nil, figures: FigureMetrics? = nil, log: Logger? = nil
+    ) {
         self.start = start
         self.hooks = hooks
         self.figures = figures
+        self.log = log
         part = nil
         common = [:]
         output =
@@ -44,7 +50,7 @@ public final class EventWriter: Sendable {
         start = all.start
         output = all.output
         hooks = nil
-        figures = all.figures
+        (figures, log) = (all.figures, all.log)
         part = FigureMetrics.Part(name: PeerText.name(host), id: device?.hex ?? host)
         common = ["host": .string(host), "from": device.map { .string($0.hex) }].compactMapValues { $0 }
     }
@@ -54,6 +60,10 @@ public final class EventWriter: Sendable {
         figures?.note(event, of: part)
         if let hooks, let moment = event.moment, hooks.wants(moment) {
             hooks.add(moment, event: Self.line(event, common, start))
+        }
+        // Nothing is put together for a level that isn't wanted.
+        if let log, let level = event.logLevel, log.logLevel <= level {
+            log.log(level: level, "\(String(decoding: Self.line(event, common, start).dropLast(), as: UTF8.self))")
         }
     }
 

@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamMetrics
+import Logging
 
 /// What a program reads with `--json`, a line each: the schema of these lines. The page *Program events* lists every event
 /// with its fields, and a test compares it with this type.
@@ -28,6 +29,15 @@ public enum ProgramEvent: Sendable {
             self.name = name
             self.fields = fields.compactMapValues(\.json)
             self.text = text
+        }
+    }
+
+    /// At which level a log has the event; nil: at none, because what people write to each other doesn't belong there.
+    var logLevel: Logger.Level? {
+        switch self {
+        case .words: nil
+        case .share(.stats), .watch(.stats), .room(.stats): .trace
+        case .pairing, .share, .watch, .room, .list, .measure, .dropped, .metrics: .debug
         }
     }
 

@@ -36,6 +36,8 @@ public final class Hooks: Sendable {
     }
 
     private struct State {
+        /// Each is given to the shell.
+        var commands: [Moment: String]
         var waiting: [Order] = []
         /// A thread works on them.
         var isRunning = false
@@ -45,11 +47,10 @@ public final class Hooks: Sendable {
         var waiters: [DispatchSemaphore] = []
     }
 
-    private let commands: [Moment: String]
     private let limits: Limits
     private let say: @Sendable (String) -> Void
     private let queue = DispatchQueue(label: "beamroom.hooks")
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - commands: each is given to the shell.
@@ -59,13 +60,16 @@ public final class Hooks: Sendable {
     }
 
     init(_ commands: [Moment: String], limits: Limits, say: @escaping @Sendable (String) -> Void) {
-        self.commands = commands
+        state = Mutex(State(commands: commands))
         self.limits = limits
         self.say = say
     }
 
     /// Whether there is a command for this.
-    func wants(_ moment: Moment) -> Bool { commands[moment] != nil }
+    func wants(_ moment: Moment) -> Bool { state.withLock { $0.commands[moment] != nil } }
+
+    /// What is run from now on.
+    func setCommands(_ commands: [Moment: String]) { state.withLock { $0.commands = commands } }
 
     /// Has the command of `moment` run with this event, a JSON object and a newline. Doesn't wait.
     func add(_ moment: Moment, event: [UInt8]) {
@@ -100,7 +104,7 @@ public final class Hooks: Sendable {
 
     private func work() {
         while let order = next() {
-            guard let command = commands[order.moment] else { continue }
+            guard let command = state.withLock({ $0.commands[order.moment] }) else { continue }
             let limit = limits.time
             let start = ContinuousClock.now
             let outcome = HookProcess.run(command, input: order.event) {

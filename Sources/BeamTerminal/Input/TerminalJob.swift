@@ -11,6 +11,14 @@ enum TerminalJob {
         return foreground >= 0 && foreground != getpgrp()
     }
 
+    /// Whether this process has a terminal at all (its *controlling terminal*), from which Ctrl-C and its closing come.
+    static var hasTerminal: Bool {
+        let descriptor = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { return false }
+        close(descriptor)
+        return true
+    }
+
     /// Reading from the terminal in the background returns an error instead of stopping the program; writing to it works,
     /// even after `stty tostop`.
     static func ignoreStops() {

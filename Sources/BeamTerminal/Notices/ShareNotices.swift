@@ -41,11 +41,16 @@ public final class ShareNotices: QuestionMirror {
     private static func refuse(_ number: Int) -> String { "refuse-\(number)" }
 
     private let answers: Answers
+    /// What is watched, in a sentence.
+    private let subject: String
     private let notices: DesktopNotifications
 
-    /// - Parameter icon: the application's ID, by which the desktop knows its icon and its settings.
-    public init(buses: BusAddresses = .ofThisMachine, icon: String) {
+    /// - Parameters:
+    ///   - icon: the application's ID, by which the desktop knows its icon and its settings.
+    ///   - subject: what is watched, in a sentence.
+    public init(buses: BusAddresses = .ofThisMachine, icon: String, subject: String) {
         let answers = Answers()
+        self.subject = subject
         self.answers = answers
         notices = DesktopNotifications(bus: buses.session, application: "BeamRoom", icon: icon) { place, button in
             if place == Self.question { answers.press(button) }
@@ -82,13 +87,19 @@ public final class ShareNotices: QuestionMirror {
         let who = visitor.name.map { "“\($0)”" } ?? "\(visitor.address)"
         notices.show(
             DesktopNotifications.Notice(
-                title: "\(who) watches your screen", text: watching > 1 ? "\(watching) watch it now." : ""),
+                title: "\(who) watches \(subject)", text: watching > 1 ? "\(watching) watch it now." : ""),
             in: Self.audience)
     }
 
-    /// The last one has left.
-    func nobodyIsLeft() {
-        notices.show(DesktopNotifications.Notice(title: "Nobody watches your screen any more"), in: Self.audience)
+    /// How many watch, when nothing was shown about those who came.
+    func show(watching: Int) {
+        let title =
+            switch watching {
+            case 0: "Nobody watches \(subject) any more"
+            case 1: "Somebody watches \(subject)"
+            default: "\(watching) watch \(subject)"
+            }
+        notices.show(DesktopNotifications.Notice(title: title), in: Self.audience)
     }
 
     /// Takes back an open question. Waits a bounded time.

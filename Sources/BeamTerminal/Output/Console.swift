@@ -1,6 +1,7 @@
 import BeamWire
 import Foundation
 import Glibc
+import Logging
 import Synchronization
 
 /// Messages for people, on standard error: permanent lines, and on a terminal live lines below them.
@@ -11,10 +12,15 @@ public final class Console: Sendable {
     /// Limit of the queued output in bytes, some 800 lines.
     private static let limit = 64 << 10
 
+    static let usualLevel = Logger.Level.info
+
     private let descriptor: Int32
     private let output: QueuedOutput
     /// Whether standard error is a terminal.
     public let isTerminal: Bool
+    private let isJournal: Bool
+    /// Lines below it aren't written.
+    private let lowest = Mutex(Console.usualLevel)
 
     /// What stands below the permanent lines.
     private struct Bottom {
@@ -40,6 +46,7 @@ public final class Console: Sendable {
     public init(_ descriptor: Int32 = StandardStreams.messages) {
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
+        isJournal = Journal.reads(descriptor)
         output = QueuedOutput(descriptor, limit: Self.limit, rows: { Self.rows($0, descriptor) }) { count in
             Array("\(count) \(count == 1 ? "message was" : "messages were") left out here.\n".utf8)
         }
@@ -85,12 +92,25 @@ public final class Console: Sendable {
 
     // MARK: Lines
 
+    /// Which lines are written: those of this level and above.
+    public var level: Logger.Level { lowest.withLock { $0 } }
+
+    public func setLevel(_ level: Logger.Level) { lowest.withLock { $0 = level } }
+
     /// Writes a permanent line.
     ///
-    /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
-    public func say(_ line: String, beforeWriting: (@Sendable () -> Void)? = nil) {
+    /// - Parameters:
+    ///   - level: nil: an answer to the person, which is always written.
+    ///   - beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
+    public func say(_ line: String, level: Logger.Level? = nil, beforeWriting: (@Sendable () -> Void)? = nil) {
+        if let level, level < self.level { return }
         let columns = isTerminal ? TerminalText.columns(of: descriptor) : 0
-        let text = TerminalText.wrapped(Self.printable(line), columns: columns)
+        var text = TerminalText.wrapped(Self.printable(line), columns: columns)
+        if isJournal {
+            let prefix = (level ?? .notice).journalPrefix
+            text = text.split(separator: "\n", omittingEmptySubsequences: false).map { prefix + $0 }
+                .joined(separator: "\n")
+        }
         output.add(Array((text + "\n").utf8), beforeWriting: beforeWriting)
     }
 

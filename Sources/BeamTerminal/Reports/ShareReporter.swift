@@ -1,3 +1,4 @@
+import BeamDesktop
 import BeamHost
 import BeamLog
 import BeamMedia
@@ -39,6 +40,8 @@ public final class ShareReporter: Sendable {
         /// Why the host ends, for its viewers; nil: the usual reason.
         var farewell: String?
         var visibility = SourceVisibility.visible
+        /// The last notice says that somebody watches.
+        var isAudienceShown = false
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
         var addressless: AddressText?
     }
@@ -74,6 +77,7 @@ public final class ShareReporter: Sendable {
         if let place = facts.web { web?.begin(place, bindAddress: facts.bindAddress, code: host.webCode) }
         showStatus(host, viewers: 0)
         context.events.write(.share(.ready(facts, metricsPort: context.metricsPort)))
+        ServiceManager.current?.ready("“\(facts.name)” is shared")
         earlyWords.release { words.handle($0) }
         var sound: SoundCaptureState?
         earlySound.release { sound = $0 }
@@ -141,9 +145,9 @@ public final class ShareReporter: Sendable {
             context.tell(
                 .share(.sourceVisible(visibility)), ShareText.sentence(visibility, after: before), as: .visibility)
         case .sound(let state): if !earlySound.hold(state) { report(notice) }
-        case .ended(let reason, let farewell):
+        case .ended(let reason, let farewell, let isWish):
             state.withLock { $0.farewell = farewell }
-            context.latch.end(.failed(reason))
+            context.latch.end(isWish ? context.ending(byWish: reason) : .failed(reason))
         default: report(notice)
         }
     }
@@ -181,12 +185,10 @@ public final class ShareReporter: Sendable {
         case .mediaStopped(let session, let reason):
             context.say("\(who(session)) no longer gets the picture: \(reason).", as: .interruption)
         case .viewerLeft(let session, let visitor, let reason):
-            let isEmpty = state.withLock { state in
+            state.withLock { state in
                 state.arriving.remove(session)
-                return state.viewers.removeValue(forKey: session) != nil && state.viewers.isEmpty
-                    && (state.last?.viewersAtGateways ?? 0) == 0
+                state.viewers[session] = nil
             }
-            if isEmpty, context.floods.allows(.notice) { notices?.nobodyIsLeft() }
             door.tell(
                 .visit, from: visitor.address, .left(visitor, session: session, reason: reason),
                 reason == Self.goodbye ? "\(visitor) has stopped watching." : "\(visitor) has left: \(reason).")
@@ -209,7 +211,10 @@ public final class ShareReporter: Sendable {
             if !isResumed { state.arriving.insert(session) }
             return state.viewers.count
         }
-        if !isResumed, context.floods.allows(.notice) { notices?.came(visitor, watching: watching) }
+        if let notices, !isResumed, context.floods.allows(.notice) {
+            state.withLock { $0.isAudienceShown = true }
+            notices.came(visitor, watching: watching)
+        }
         door.letIn(visitor)
         var lines = ["\(visitor) \(isResumed ? "is connected again" : "is let in")."]
         if let name = visitor.newName, let known = visitor.name, !isResumed {
@@ -252,6 +257,22 @@ public final class ShareReporter: Sendable {
             host, viewers: report.session.viewers + report.viewersAtGateways,
             sheds: report.session.sheds)
         context.events.write(.share(.stats(report, rate, viewers)))
+        let watching = report.session.viewers + report.viewersAtGateways
+        showAudience(watching)
+        guard let service = ServiceManager.current else { return }
+        let audience = StatusLine.audience(watching)
+        service.show("“\(host.description.name)” is \(host.isPaused ? "paused" : "shared"), and \(audience)")
+        // Not before the report: that was waited for at the network's event loop, which is alive then.
+        service.live()
+    }
+
+    /// Shows that the last one has left, by whichever way, and that somebody watches whose coming wasn't shown.
+    private func showAudience(_ reported: Int) {
+        // Somebody may have come since the report.
+        let (watching, isShown) = state.withLock { (max(reported, $0.viewers.count), $0.isAudienceShown) }
+        guard let notices, isShown != (watching > 0), context.floods.allows(.notice) else { return }
+        state.withLock { $0.isAudienceShown = watching > 0 }
+        notices.show(watching: watching)
     }
 
     /// For another program of the user's.

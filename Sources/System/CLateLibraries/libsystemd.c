@@ -1,4 +1,5 @@
 #include <systemd/sd-bus.h>
+#include <systemd/sd-daemon.h>
 
 #include "late.h"
 #include "late_libraries.h"
@@ -46,7 +47,9 @@
     F(int, sd_bus_send, (sd_bus *bus, sd_bus_message *m, uint64_t *cookie), (bus, m, cookie)) \
     F(int, sd_bus_set_address, (sd_bus *bus, const char *address), (bus, address)) \
     F(int, sd_bus_set_bus_client, (sd_bus *bus, int b), (bus, b)) \
-    F(int, sd_bus_start, (sd_bus *bus), (bus))
+    F(int, sd_bus_start, (sd_bus *bus), (bus)) \
+    F(int, sd_notify, (int unset_environment, const char *state), (unset_environment, state)) \
+    F(int, sd_watchdog_enabled, (int unset_environment, uint64_t *usec), (unset_environment, usec))
 
 // The headers don't tell the interface's version; it has been 0 since systemd has libsystemd.
 LATE_LIBRARY(libsystemd, LIBSYSTEMD, "libsystemd.so.0")

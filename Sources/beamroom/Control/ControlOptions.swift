@@ -24,39 +24,52 @@ struct ControlOptions: ParsableArguments {
     /// All that are meant. One that has just ended isn't there.
     ///
     /// - Throws: `ExitStatus`, after the reason was said.
-    func all(_ context: CommandContext) throws -> [Running] {
+    func all(_ context: CommandContext) throws -> [Running] { try found(context).running }
+
+    /// - Returns: all that are meant, and how many others didn't answer, which was said.
+    private func found(_ context: CommandContext) throws -> (running: [Running], silent: Int) {
         var running: [Running] = []
+        var silent = 0
+        func doesNotAnswer(_ error: ControlError) {
+            silent += 1
+            context.say("Warning: \(error).")
+        }
         do throws(ControlError) {
-            for client in try ControlClient.running() {
+            let found = try ControlClient.running()
+            for process in found.busy { doesNotAnswer(ControlClient.noAnswer(of: process)) }
+            for client in found.clients {
                 do throws(ControlError) {
                     let status = try client.ask(["status": .bool(true)])
                     // Otherwise it is ending.
                     if status["event"]?.string == "status" { running.append(Running(client: client, status: status)) }
                 } catch {
-                    context.say("Warning: \(error).")
+                    doesNotAnswer(error)
                 }
             }
         } catch {
             try context.conclude(.failed("\(error)."))
         }
         guard !running.isEmpty else {
+            // That it runs was said.
+            guard silent == 0 else { throw ExitStatus(1) }
             try context.conclude(.failed(StatusText.nothingRuns))
-            return []
+            return ([], 0)
         }
-        guard let name else { return running }
+        guard let name else { return (running, silent) }
         let called = running.filter { $0.isCalled(name) }
         if called.isEmpty {
             try context.conclude(.failed(StatusText.none(called: name, of: running.map(\.status))))
         }
-        return called
+        return (called, silent)
     }
 
     /// Sends a line to the only one that is meant, and says why it isn't done if it isn't.
     ///
     /// - Returns: the program.
     func send(_ line: [String: JSONValue], _ context: CommandContext) throws -> Running {
-        let running = try all(context)
-        guard running.count == 1, let one = running.first else {
+        let (running, silent) = try found(context)
+        // Without a name, one that doesn't answer may be the one that is meant.
+        guard running.count == 1, let one = running.first, name != nil || silent == 0 else {
             try context.conclude(.failed(StatusText.several(running.map(\.status))))
             throw ExitStatus(1)
         }

@@ -2,6 +2,7 @@ import ArgumentParser
 import BeamClock
 import BeamMedia
 import BeamTerminal
+import Logging
 
 /// Options of `share`, `watch` and `room`.
 struct RunOptions: ParsableArguments {
@@ -13,6 +14,11 @@ struct RunOptions: ParsableArguments {
             "Write one JSON object a line on standard output, and read messages, notes and pauses as JSON lines on standard input. Messages for people go to standard error."
     )
     var json = false
+    @Option(
+        help: ArgumentHelp(
+            "The least weighty lines for people that are written. debug adds the events, but nothing that people write to each other; trace also each second's statistics. (default: info)",
+            valueName: "level"))
+    var logLevel: Logger.Level?
     @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
@@ -33,4 +39,5 @@ struct CommonOptions: ParsableArguments {
 
     var timeLimit: Double? { run.timeLimit }
     var json: Bool { run.json }
+    var logLevel: Logger.Level? { run.logLevel }
 }

@@ -10,5 +10,9 @@ struct NoticeOptions: ParsableArguments {
     var notifications = Switch.on
 
     /// Nil: none are wanted.
-    func open() -> ShareNotices? { notifications.isOn ? ShareNotices(icon: "org.beamroom.BeamRoom") : nil }
+    ///
+    /// - Parameter subject: what is watched, in a sentence.
+    func open(about subject: String = "your screen") -> ShareNotices? {
+        notifications.isOn ? ShareNotices(icon: "org.beamroom.BeamRoom", subject: subject) : nil
+    }
 }

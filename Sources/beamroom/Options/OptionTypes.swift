@@ -3,6 +3,7 @@ import BeamMedia
 import BeamNetwork
 import BeamSession
 import BeamWire
+import Logging
 
 /// Bits a second, as scrcpy and ffmpeg write it: `8M`, `800k`, `2500000`.
 struct BitRate: ExpressibleByArgument {
@@ -70,6 +71,8 @@ extension PairingCode: ExpressibleByArgument {
         self = code
     }
 }
+
+extension Logger.Level: @retroactive ExpressibleByArgument {}
 
 /// What an option takes, for the error about a value that it doesn't take.
 struct OptionError: Error, CustomStringConvertible {

@@ -90,14 +90,15 @@ struct RelayCommand: ParsableCommand {
         var control: ControlSocket?
         defer { control?.close() }
         let context = CommandContext(
-            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "relay"))
+            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "relay"),
+            logLevel: common.logLevel)
         defer { context.close() }
         try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         if let doubt = host.doubt { context.say(doubt) }
         let terminal = TerminalQuestions(context.console, programs: context.programs)
-        let notices = self.notices.open()
+        let notices = self.notices.open(about: "what you pass on")
         defer { notices?.stop() }
         let prompt = PairingPrompt(context.console, terminal, wish: "watch", mirror: notices)
         let desk = QuestionDesk(terminal)

@@ -118,7 +118,8 @@ struct RoomCommand: ParsableCommand {
         var control: ControlSocket?
         defer { control?.close() }
         let context = CommandContext(
-            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "room"))
+            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "room"), logLevel: common.logLevel
+        )
         defer { context.close() }
         if let forget { return try forgetRooms(forget, context) }
         if capture.isList { return try capture.printList(context) }

@@ -34,12 +34,15 @@ struct DeclaredOption: Equatable {
     var isSwitch: Bool { values.contains("on") && values.contains("off") }
     /// Printed nowhere.
     var isSecret: Bool { name == "code" }
+    /// Can be given without a value, too.
+    var isValueOptional: Bool { name == "at-login" }
     /// A path, in which a shell would have replaced `~/`.
     var isPath: Bool { valueName == "file" || name == "source" }
 
     /// What a file may not hold: it is done instead of sharing or watching, or says how the file is used.
     static let ofTheCommandLine: Set<String> = [
         "help", "version", "profile", "unset", "no-config", "list-audio", "list-monitors", "list-windows", "forget",
+        "at-login",
     ]
 
     /// Whether a file can set it.

@@ -55,6 +55,11 @@ struct GivenArguments {
         guard let option = command.options.first(where: { $0.name == name && $0.kind != .positional }) else { return }
         names.insert(option.name)
         guard option.kind == .option else { return }
+        if option.isValueOptional, name.count == text.count {
+            var following = next
+            if let value = following.next(), option.values.contains(value) { next = following }
+            return
+        }
         let value = name.count < text.count ? String(text.dropFirst(name.count + 1)) : next.next()
         switch option.name {
         case "profile": profile = value

@@ -32,6 +32,9 @@ struct SettingsJoining {
             + inForce.arguments(before: given.rest, hasTerminator: given.hasTerminator)
     }
 
+    /// What the file sets.
+    var settings: [Setting] { inForce.settings }
+
     /// Whether the file's setting of this option is in force.
     func sets(_ name: String) -> Bool { inForce.settings.contains { $0.name == name } }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamCapture
 import BeamHost
 import BeamLog
 import BeamMedia
@@ -17,6 +18,12 @@ struct ShareCommand: ParsableCommand {
     @OptionGroup var sound: SoundOptions
     @Flag(help: "List the sound devices that --audio can name, and do nothing else.")
     var listAudio = false
+    @Option(
+        defaultAsFlag: .on,
+        help: ArgumentHelp(
+            "Have systemd share the screen in each of your graphical sessions, with the other options that are given; off: not any more. Nothing else is done.",
+            valueName: "on|off"))
+    var atLogin: Switch?
 
     @Option(help: ArgumentHelp("The name in the viewers' lists. (default: this machine's name)", valueName: "name"))
     var name: String?
@@ -97,12 +104,15 @@ struct ShareCommand: ParsableCommand {
         var control: ControlSocket?
         defer { control?.close() }
         let context = CommandContext(
-            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "share"))
+            json: common.json, commands: hooks.commands, figures: metrics.figures(of: "share"),
+            logLevel: common.logLevel)
         defer { context.close() }
+        if let atLogin { return try setAtLogin(atLogin, context) }
         if listAudio { return try listSound(context) }
         if capture.isList { return try capture.printList(context) }
         try context.openMetrics(metrics.metrics)
-        let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
+        let reload = ShareReload(context)
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit) { reload.perform() }
         defer { withExtendedLifetime(endings) {} }
         let notices = self.notices.open()
         defer { notices?.stop() }
@@ -120,7 +130,9 @@ struct ShareCommand: ParsableCommand {
             host = try Host(options) { made.handle($0) }
         } catch {
             // Ctrl-C while the person was to choose.
-            return try context.conclude(context.latch.current ?? .failed("\(error)"))
+            let isWish = (error as? CaptureError)?.isWish == true
+            let failure = isWish ? context.ending(byWish: "\(error)") : .failed("\(error)")
+            return try context.conclude(context.latch.current ?? failure)
         }
         let away = SendingAway(context, prompt: prompt, host: host)
         context.actions.connect(
@@ -142,6 +154,7 @@ struct ShareCommand: ParsableCommand {
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
+        reload.connect(host) { Asking($0, context.console, notices).acceptance }
         control = context.openControl { reporter.status(.share, host) }
         let ticker = EverySecond {
             reporter.tick(host)
@@ -158,6 +171,19 @@ struct ShareCommand: ParsableCommand {
     private func listSound(_ context: CommandContext) throws {
         do {
             for line in try SoundList.lines() { Console.list(line) }
+        } catch {
+            try context.conclude(.failed(error.description))
+        }
+    }
+
+    private func setAtLogin(_ isOn: Switch, _ context: CommandContext) throws {
+        let service = LoginService(command: "share", description: "BeamRoom shares this screen", context.console)
+        do {
+            if isOn.isOn {
+                try service.enable(Array(CommandLine.arguments.dropFirst()))
+            } else {
+                try service.disable()
+            }
         } catch {
             try context.conclude(.failed(error.description))
         }

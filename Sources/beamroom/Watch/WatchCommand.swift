@@ -87,7 +87,8 @@ struct WatchCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = CommandContext(json: common.json, figures: metrics.figures(of: "watch"))
+        let context = CommandContext(
+            json: common.json, figures: metrics.figures(of: "watch"), logLevel: common.logLevel)
         defer { context.close() }
         try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)

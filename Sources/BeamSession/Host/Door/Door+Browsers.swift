@@ -26,14 +26,14 @@ extension Door {
         if let end = blocked.browsersForNow[connection.address], end > now {
             return refuseViewer(id, .busy, reason: "A browser of this address was sent away a moment ago", now: now)
         }
-        guard trust.takesNewViewers, closedToNew == nil, webCode != nil else {
+        guard takesNewViewers, closedToNew == nil, webCode != nil else {
             return refuseViewer(id, .notTrusted, reason: closedToNew ?? Self.closedToBrowsers, now: now)
         }
         if let code = hello.code {
             typed(code, on: id, now: now)
-        } else if configuration.acceptance == .all {
+        } else if acceptance == .all {
             admitBrowser(id, now: now)
-        } else if configuration.acceptance == .ask {
+        } else if acceptance == .ask {
             askAboutBrowser(id, now: now)
         } else {
             refuseViewer(id, .notTrusted, reason: Self.nobodyToAsk, now: now)

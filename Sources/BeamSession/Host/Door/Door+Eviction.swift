@@ -25,7 +25,7 @@ extension Door {
 
     /// A device that was forgotten here can be paired anew, if there is a code or a person. Otherwise it was sent away.
     var forgottenRefusal: (SecureMessage.Refusal, reason: String) {
-        let canBePaired = trust.takesNewViewers && (code.current != nil || asks)
+        let canBePaired = takesNewViewers && (code.current != nil || asks)
         return canBePaired
             ? (.forgotten, "This viewer was forgotten here")
             : (.sentAway, "This viewer was sent away, and nobody is asked to let it in again")

@@ -13,7 +13,7 @@ extension Door {
     /// made it for one code, and can't prove another with it.
     mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
-        guard trust.takesNewViewers, closedToNew == nil, let current = code.current else {
+        guard takesNewViewers, closedToNew == nil, let current = code.current else {
             return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         if let pause = codeGuard.pause(now: now) { return postponeCode(id, by: pause, now: now) }

@@ -72,7 +72,7 @@ extension Door {
             return viewer.address == address
         }
         if let known { return resumeVersion1(known, on: id, now: now) }
-        switch configuration.acceptance {
+        switch acceptance {
         case .all: admitVersion1(id, code: code, now: now)
         case .none: refuseViewer(id, .declined, reason: "Declined", now: now)
         case .ask: ask(id, .code(code), now: now)

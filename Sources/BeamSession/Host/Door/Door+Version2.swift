@@ -42,12 +42,12 @@ extension Door {
 
     /// The ways in which an unknown device can be admitted.
     func methods(for device: DeviceKey) -> SecureMessage.Welcome.Methods {
-        guard trust.takesNewViewers, closedToNew == nil else { return [] }
+        guard takesNewViewers, closedToNew == nil else { return [] }
         var methods: SecureMessage.Welcome.Methods = []
         if code.current != nil { methods.insert(.code) }
         if asks { methods.insert(.compare) }
         // `--accept all` doesn't cover a device that the person has forgotten: it has to be paired again.
-        if configuration.acceptance == .all, !blocked.forgotten.contains(device) { methods.insert(.open) }
+        if acceptance == .all, !blocked.forgotten.contains(device) { methods.insert(.open) }
         return methods
     }
 
@@ -67,7 +67,7 @@ extension Door {
         if !isTrusted, let closedToNew { return refuseViewer(id, .other, reason: closedToNew, now: now) }
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
-            if trust.takesNewViewers, blocked.forgotten.contains(dialog.device), configuration.acceptance == .all {
+            if takesNewViewers, blocked.forgotten.contains(dialog.device), acceptance == .all {
                 let (refusal, reason) = forgottenRefusal
                 return refuseViewer(id, refusal, reason: reason, now: now)
             }
@@ -94,12 +94,12 @@ extension Door {
 
     /// Why no new viewer is let in at present.
     var closedRefusal: SecureMessage.Refusal {
-        trust.takesNewViewers && code.wasUsed ? .usedCode : .notTrusted
+        takesNewViewers && code.wasUsed ? .usedCode : .notTrusted
     }
 
     var closedReason: String {
         if let closedToNew { return closedToNew }
-        if !trust.takesNewViewers { return "Only viewers that were paired before are let in" }
+        if !takesNewViewers { return "Only viewers that were paired before are let in" }
         return code.wasUsed ? Self.usedText : "Nobody is there to let new viewers in"
     }
 

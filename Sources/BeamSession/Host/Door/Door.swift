@@ -97,6 +97,8 @@ public struct Door: Sendable {
         /// The same for the browsers' code.
         case webCode(PairingCode)
         case renewWebCode
+        /// How those who come from now on are let in, in place of what the configuration says.
+        case policy(Acceptance, takesNewViewers: Bool)
         /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
         case closedToNew(reason: String?)
         /// Whether somebody at another machine can be asked about newcomers; counts if `acceptance` is none. No at first.
@@ -176,6 +178,9 @@ public struct Door: Sendable {
     var mediaKeys: (current: SealingKey, next: SealingKey?)
     var questions = PairingQuestions()
     let trust: HostTrust
+    /// As the configuration says, or a policy that came later.
+    private(set) var acceptance: Acceptance
+    private(set) var takesNewViewers: Bool
     var book: TrustBook
     var blocked = BlockedPeers()
     var admissions = AdmissionLog()
@@ -203,7 +208,7 @@ public struct Door: Sendable {
     var asksElsewhere = false
     /// A new viewer may ask to compare digits.
     var asks: Bool {
-        switch configuration.acceptance {
+        switch acceptance {
         case .ask: true
         case .none: asksElsewhere
         case .all: false
@@ -221,6 +226,8 @@ public struct Door: Sendable {
         self.random = random
         limits = ViewerLimits(configuration.mostViewers)
         trust = configuration.trust
+        acceptance = configuration.acceptance
+        takesNewViewers = configuration.trust.takesNewViewers
         book = TrustBook(remembered: configuration.trust.remembered)
         code = configuration.trust.code
         webCode = configuration.webCode
@@ -251,6 +258,8 @@ public struct Door: Sendable {
         case .renewCode: renewCode(.asked, now: now)
         case .webCode(let next): giveWebCode(next, now: now)
         case .renewWebCode: renewWebCode(.asked, now: now)
+        case .policy(let acceptance, let takesNewViewers):
+            (self.acceptance, self.takesNewViewers) = (acceptance, takesNewViewers)
         case .closedToNew(let reason): closedToNew = reason
         case .asksElsewhere(let asks): asksElsewhere = asks
         case .named(let name): shownName = name
