@@ -52,7 +52,13 @@ struct Beamroom: ParsableCommand {
         let status = settings.map { ExitCode($0.status) } ?? exitCode(for: error)
         let stream = status.isSuccess ? STDOUT_FILENO : StandardStreams.messages
         let message = settings.map { Console.printable("beamroom: \($0)") } ?? fullMessage(for: error)
-        let text = TerminalText.wrapped(TerminalText.shown(message), columns: TerminalText.columns(of: stream))
+        // What another program or a shell reads is left as it is.
+        let isForPrograms = CommandLine.arguments.contains {
+            $0 == "--experimental-dump-help" || $0.hasPrefix("--generate-completion-script")
+        }
+        let text =
+            isForPrograms && status.isSuccess
+            ? message : TerminalText.wrapped(TerminalText.shown(message), columns: TerminalText.columns(of: stream))
         if !text.isEmpty {
             var rest = Array((text + "\n").utf8)[...]
             while !rest.isEmpty {

@@ -105,6 +105,19 @@ extension EndToEnd {
                 ["validate", "--no-net", "--strict", file("usr/share/metainfo/org.beamroom.BeamRoom.metainfo.xml")])
         }
 
+        /// They are neither written in plain characters nor broken into lines, as words for people are.
+        @Test(arguments: ["--experimental-dump-help", "--generate-completion-script fish"])
+        func whatProgramsReadIsTheSameInEachLocaleAndOnATerminal(_ option: String) throws {
+            func output(_ locale: String, _ shell: [String], before: String = "") throws -> String {
+                let line = "\(before)'\(Program.path)' \(option)"
+                return try Tool.run("env", ["LC_ALL=\(locale)"] + shell + [line, "/dev/null"])
+            }
+            let expected = try output("C.UTF-8", ["sh", "-c"])
+            #expect(!expected.utf8.allSatisfy { $0 < 0x80 }, "there is nothing that could be changed")
+            #expect(try output("C", ["sh", "-c"]) == expected)
+            #expect(try output("C.UTF-8", ["script", "-qec"], before: "stty cols 40 -onlcr; ") == expected)
+        }
+
         @Test func firewallsOpenTheUsualPorts() throws {
             let help = try Tool.run(Program.path, ["share", "--help"])
             let ports = help.matches(of: /default:\s+(523\d\d)\)/).compactMap { Int($0.1) }
