@@ -23,6 +23,11 @@ extension EndToEnd {
 
         private static func laidOut() throws -> ScratchDirectory {
             let tree = try ScratchDirectory()
+            // Nothing frees what a static property holds.
+            atexit {
+                guard case .success(let tree) = PackageTests.tree else { return }
+                try? FileManager.default.removeItem(atPath: tree.path)
+            }
             try script(
                 "package-tree",
                 [Program.path, "1.2.3", "Somebody <s@example.org>", root + "/.build/checkouts", tree.path])
@@ -44,8 +49,14 @@ extension EndToEnd {
 
         /// A command as the program describes it to other programs.
         private struct Command: Decodable {
+            struct Argument: Decodable {
+                struct Name: Decodable { var name: String }
+                var names: [Name]?
+                var abstract: String?
+            }
             var commandName: String
             var subcommands: [Command]?
+            var arguments: [Argument]?
 
             var pages: [String] {
                 [commandName]
@@ -119,15 +130,28 @@ extension EndToEnd {
         }
 
         @Test func firewallsOpenTheUsualPorts() throws {
-            let help = try Tool.run(Program.path, ["share", "--help"])
-            let ports = help.matches(of: /default:\s+(523\d\d)\)/).compactMap { Int($0.1) }
-            #expect(ports.count == 4)
+            let options = try commands().subcommands?.first { $0.commandName == "share" }?.arguments ?? []
+            func pair(_ option: String) throws -> String {
+                let found = try #require(options.first { $0.names?.contains { $0.name == option } == true })
+                let help = try #require(found.abstract?.firstMatch(of: /The (TCP|UDP) port .*default: (\d+)\)/))
+                return "\(help.2)/\(help.1.lowercased())"
+            }
+            let viewers = try [pair("port"), pair("media-port")]
+            let browsers = try [pair("web-port"), pair("web-media-port")]
+
             let ufw = try String(contentsOfFile: file("etc/ufw/applications.d/beamroom"), encoding: .utf8)
-            let services = try file("usr/lib/firewalld/services")
-            let firewalld = try ["beamroom.xml", "beamroom-web.xml"].map {
-                try Tool.run("xmllint", [services + "/" + $0])
-            }.joined()
-            for port in ports { #expect(ufw.contains("\(port)/") && firewalld.contains("port=\"\(port)\""), "\(port)") }
+            let profiles = ufw.matches(of: /\[(.+)\]\n(?:[^\[].*\n)*?ports=(.+)/).map { (String($0.1), $0.2) }
+            #expect(profiles.map(\.0) == ["BeamRoom", "BeamRoom Web"])
+            #expect(profiles.map { $0.1.split(separator: "|").map(String.init) } == [viewers, browsers])
+
+            for (service, expected) in [("beamroom", viewers), ("beamroom-web", browsers)] {
+                // As a reader of XML understands it.
+                let ports = try Tool.run(
+                    "xmllint",
+                    ["--xpath", "/service/port/@*", file("usr/lib/firewalld/services/\(service).xml")])
+                let pairs = ports.matches(of: /protocol="(\w+)"\s+port="(\d+)"/).map { "\($0.2)/\($0.1)" }
+                #expect(pairs == expected, "\(service)")
+            }
         }
 
         @Test func everyLateLibraryIsADependency() throws {
