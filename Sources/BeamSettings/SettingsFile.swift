@@ -101,7 +101,7 @@ public enum SettingsFileError: Error, Equatable, CustomStringConvertible {
         case .tooLarge(let path):
             "\(path) is larger than 1 MiB, and no file with settings. Make it smaller, or start with --no-config."
         case .malformed(let path, let line, let reason):
-            "\(path), line \(line): this isn't TOML. \(reason)\(reason.hasSuffix(".") ? "" : ".")"
+            "\(path), line \(line): this can't be read as TOML. \(reason)\(reason.hasSuffix(".") ? "" : ".")"
         }
     }
 }

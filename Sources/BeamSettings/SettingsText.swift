@@ -10,6 +10,9 @@ public enum SettingsText {
 
     /// The file's keys, in the order of their lines.
     public static func entries(of text: [UInt8]) throws(Failure) -> [SettingsEntry] {
+        if let line = KeyParts.lineOfTooMany(text) {
+            throw Failure(reason: "No setting has a key of more than \(KeyParts.most) parts.", line: line)
+        }
         var walk = Walk()
         let isRead = text.withUnsafeBytes { bytes in
             withUnsafeMutablePointer(to: &walk) { walk in
@@ -55,7 +58,8 @@ public enum SettingsText {
         }
     }
 
-    /// Takes all nodes at `depth` and deeper ones from the beginning of `rest`. toml++ nests at most 256 deep.
+    /// Takes all nodes at `depth` and deeper ones from the beginning of `rest`. `KeyParts` and
+    /// TOML_MAX_NESTED_VALUES bound the depth.
     private static func entries(at depth: Int, _ rest: inout ArraySlice<Walk.Node>) -> [SettingsEntry] {
         var entries: [SettingsEntry] = []
         while let node = rest.first, node.depth == depth {

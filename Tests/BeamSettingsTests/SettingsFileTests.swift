@@ -61,7 +61,7 @@ struct SettingsFileTests {
         #expect(refusal("/dev/zero").contains("is a device or a pipe"))
         #expect(refusal(large).contains("larger than 1 MiB"))
         #expect(refusal(open).contains("chmod o-w \(open)"))
-        #expect(refusal(malformed).hasPrefix("\(malformed), line 2: this isn't TOML."))
+        #expect(refusal(malformed).hasPrefix("\(malformed), line 2: this can't be read as TOML."))
     }
 }
 

@@ -86,4 +86,44 @@ struct SettingsTextTests {
             read(Array(String(repeating: deep, count: 100_000).utf8))
         }
     }
+
+    /// Valid TOML that nests so deeply that reading or freeing it by recursion would end the program.
+    @Test func deepTextsAreRefused() {
+        func nested(_ start: String, _ middle: String, _ end: String) -> String {
+            let count = 20_000
+            return String(repeating: start, count: count) + middle + String(repeating: end, count: count)
+        }
+        for deep in [
+            nested("a.", "a = 1", ""), nested("'a' . \"b.\" .", "a = 1", ""), "[" + nested("a.", "a", "") + "]",
+            "b = { " + nested("a.", "a", "") + " = 1 }", "b = " + nested("[", "", "]"),
+            "b = " + nested("{ a = ", "1", " }"),
+        ] {
+            #expect {
+                try entries("[share]\nname = '''\n'''\n" + deep)
+            } throws: {
+                let failure = $0 as? SettingsText.Failure
+                return failure?.line == 4 && failure?.reason.contains("16") == true
+            }
+        }
+        #expect(throws: SettingsText.Failure.self) { try entries("a" + String(repeating: ".a", count: 16) + " = 1") }
+    }
+
+    /// A text of any number of dots is a value, or a name.
+    @Test func dotsOfTextsAreNoParts() throws {
+        let dots = String(repeating: ".", count: 1000)
+        let text = #"""
+            # \#(dots)
+            a = "\\\"\#(dots)" # \#(dots)
+            b = '\#(dots)\'
+            c = """
+            \#(dots)\""" "" \#(dots)
+            """""
+            d = '''\#(dots)\'''
+            e = [\#(String(repeating: "1.5, ", count: 100))]
+            "\#(dots)".f.g = 1
+
+            """#
+        #expect(try entries(text).map(\.name) == ["a", "b", "c", "d", "e", dots])
+        #expect(try entries("a" + String(repeating: ".a", count: 15) + " = 1").count == 1)
+    }
 }

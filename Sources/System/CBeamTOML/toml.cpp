@@ -12,6 +12,9 @@
 #define TOML_EXCEPTIONS 1
 #define TOML_UNRELEASED_FEATURES 0
 #define TOML_ENABLE_FORMATTERS 0
+// No setting nests as deeply. The depth is that of recursions here, in the library and in Swift; the parts of dotted keys
+// are bounded before (KeyParts.swift).
+#define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
 
 #include <charconv>
