@@ -6,6 +6,8 @@ public struct SettingsFile: Sendable {
     public let entries: [SettingsEntry]
     /// Other users can read it, so that it may hold no secret.
     public let isOpenToOthers: Bool
+    /// It belongs to this user, and not to root.
+    public let isOwn: Bool
 
     /// In bytes. A file with every option and its description takes 20 kB.
     static let maxBytes = 1 << 20
@@ -29,6 +31,13 @@ public struct SettingsFile: Sendable {
 
     /// Nil: there is no such file.
     public init?(path: String) throws(SettingsFileError) {
+        try self.init(path: path, user: getuid(), isPrivate: PrivateGroup.isPrivate)
+    }
+
+    /// - Parameters:
+    ///   - user: who uses the file.
+    ///   - isPrivate: whether a group has this one member only.
+    init?(path: String, user: uid_t, isPrivate: (gid_t, uid_t) -> Bool) throws(SettingsFileError) {
         // Without O_NONBLOCK, opening a pipe without a writer would wait for one.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
@@ -40,7 +49,8 @@ public struct SettingsFile: Sendable {
         guard fstat(descriptor, &status) == 0 else {
             throw .unreadable(path, reason: String(cString: strerror(errno)))
         }
-        try Self.check(status, path)
+        try Self.check(status, path, user, isPrivate)
+        isOwn = status.st_uid == user
         isOpenToOthers = status.st_mode & 0o077 != 0
         self.path = path
         let bytes = try Self.read(descriptor, path)
@@ -52,14 +62,19 @@ public struct SettingsFile: Sendable {
     }
 
     /// Settings can name commands to run, so nobody else may be able to write them.
-    private static func check(_ status: stat, _ path: String) throws(SettingsFileError) {
+    private static func check(
+        _ status: stat, _ path: String, _ user: uid_t, _ isPrivate: (gid_t, uid_t) -> Bool
+    ) throws(SettingsFileError) {
         switch status.st_mode & S_IFMT {
         case S_IFREG: break
         case S_IFDIR: throw .notAFile(path, what: "a folder")
         default: throw .notAFile(path, what: "a device or a pipe")
         }
-        guard status.st_uid == getuid() || status.st_uid == 0 else { throw .foreign(path, owner: status.st_uid) }
-        guard status.st_mode & 0o002 == 0 else { throw .writable(path) }
+        guard status.st_uid == user || status.st_uid == 0 else { throw .foreign(path, owner: status.st_uid) }
+        guard status.st_mode & 0o002 == 0 else { throw .writable(path, by: "Every user") }
+        guard status.st_mode & 0o020 == 0 || isPrivate(status.st_gid, status.st_uid) else {
+            throw .writable(path, by: "Its group")
+        }
         guard status.st_size <= maxBytes else { throw .tooLarge(path) }
     }
 
@@ -82,7 +97,7 @@ public enum SettingsFileError: Error, Equatable, CustomStringConvertible {
     case unreadable(String, reason: String)
     case notAFile(String, what: String)
     case foreign(String, owner: UInt32)
-    case writable(String)
+    case writable(String, by: String)
     case tooLarge(String)
     case malformed(String, line: Int, reason: String)
 
@@ -95,9 +110,9 @@ public enum SettingsFileError: Error, Equatable, CustomStringConvertible {
         case .foreign(let path, let owner):
             "\(path) belongs to another user (ID \(owner)), so its settings aren't used: they can name commands to run. "
                 + "Copy it, or start with --no-config."
-        case .writable(let path):
-            "Every user can write to \(path), so its settings aren't used: they can name commands to run. "
-                + "Look through it, and run `chmod o-w \(path)`."
+        case .writable(let path, let who):
+            "\(who) can write to \(path), so its settings aren't used: they can name commands to run. "
+                + "Look through it, and run `chmod go-w \(path)`."
         case .tooLarge(let path):
             "\(path) is larger than 1 MiB, and no file with settings. Make it smaller, or start with --no-config."
         case .malformed(let path, let line, let reason):

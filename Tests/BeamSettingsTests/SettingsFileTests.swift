@@ -60,13 +60,45 @@ struct SettingsFileTests {
         #expect(refusal(pipe).contains("is a device or a pipe"))
         #expect(refusal("/dev/zero").contains("is a device or a pipe"))
         #expect(refusal(large).contains("larger than 1 MiB"))
-        #expect(refusal(open).contains("chmod o-w \(open)"))
+        #expect(refusal(open).contains("Every user can write to \(open)"))
+        #expect(refusal(open).contains("chmod go-w \(open)"))
         #expect(refusal(malformed).hasPrefix("\(malformed), line 2: this can't be read as TOML."))
     }
-}
 
-extension SettingsFile: Equatable {
-    public static func == (one: SettingsFile, other: SettingsFile) -> Bool {
-        one.path == other.path && one.entries == other.entries
+    /// Nobody else may have written what can name commands.
+    @Test func aFileOfOthersIsRefused() throws {
+        let folder = try Folder()
+        let file = try folder.file("file", "", mode: 0o664)
+        // Files of root are taken.
+        if getuid() == 0 { try #require(chown(file, 1, 1) == 0) }
+        var status = stat()
+        try #require(stat(file, &status) == 0)
+        #expect(throws: SettingsFileError.foreign(file, owner: status.st_uid)) {
+            try SettingsFile(path: file, user: status.st_uid + 1) { _, _ in true }
+        }
+        #expect(throws: SettingsFileError.writable(file, by: "Its group")) {
+            try SettingsFile(path: file, user: status.st_uid) { group, owner in
+                #expect(group == status.st_gid && owner == status.st_uid)
+                return false
+            }
+        }
+        #expect(try SettingsFile(path: file, user: status.st_uid) { _, _ in true }?.isOwn == true)
+    }
+
+    @Test func aGroupOfOneIsPrivate() {
+        let accounts = [
+            PrivateGroup.Account(user: 1000, name: "ada", group: 1000),
+            PrivateGroup.Account(user: 1001, name: "bob", group: 1001),
+            PrivateGroup.Account(user: 1002, name: "eve", group: 1001),
+        ]
+        func isPrivate(_ group: gid_t, _ members: [String] = [], of owner: uid_t = 1000) -> Bool {
+            PrivateGroup.isPrivate(group, of: owner, members: members, accounts: accounts)
+        }
+        #expect(isPrivate(1000) && isPrivate(1000, ["ada"]) && isPrivate(50, ["ada"]))
+        // Others are listed, known or not; the group is another's, two users', or nobody's.
+        #expect(!isPrivate(1000, ["ada", "bob"]) && !isPrivate(1000, ["guest"]))
+        #expect(!isPrivate(1001) && !isPrivate(1001, of: 1001) && !isPrivate(50) && !isPrivate(1000, of: 1001))
+        // No group has this number, as far as any system goes.
+        #expect(!PrivateGroup.isPrivate(.max - 7, of: getuid()))
     }
 }
