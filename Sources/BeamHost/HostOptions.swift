@@ -197,6 +197,8 @@ public struct HostReport: Sendable {
     public var encode: LatencyHistogram.Summary?
     /// What gateways were sent, in the order of the options.
     public var gateways: [GatewayFigures] = []
+    /// A relay passes frames on as they came: `encoded` are these, and nothing is captured or replaced.
+    public var isPassedOn = false
     public var viewersAtGateways: Int { gateways.reduce(0) { $0 + $1.viewers } }
 
     /// A simulcast layer.

@@ -211,7 +211,7 @@ public final class RelayHost: ServingHost {
         let (size, frames, sounds) = state.withLock { ($0.size, $0.frames, $0.sounds) }
         return HostReport(
             time: .now, session: session, viewers: viewers, captured: 0, encoded: frames, replaced: 0, size: size,
-            layers: [], soundPackets: sounds, recording: nil, capture: nil, encode: nil)
+            layers: [], soundPackets: sounds, recording: nil, capture: nil, encode: nil, isPassedOn: true)
     }
 
     /// Tells the viewers that this is the end, and closes all connections.

@@ -316,7 +316,7 @@ public final class Viewer: Sendable {
                 session: session, decoded: passing?.frames ?? decoded.decoded, shown: window.shown, replaced: replaced,
                 size: passing?.size ?? decoded.size, decoder: decoded.decoder, framesPerSecond: rates.frames,
                 bitsPerSecond: rates.bits, sound: sound?.figures,
-                times: decoded.times.merging(window.times) { $1 })
+                times: decoded.times.merging(window.times) { $1 }, isPassedOn: passing != nil)
         }
     }
 

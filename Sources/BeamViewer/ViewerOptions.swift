@@ -217,4 +217,6 @@ public struct ViewerReport: Sendable {
     /// How long frames took for each span that is known. In version 1 the host's stages and the network are missing; in
     /// version 2 the network's time is known to within `session.clockError`.
     public var times: [FrameSpan: LatencyHistogram.Summary]
+    /// A relay passes the frames on as they come: `decoded` are these, and none is shown or replaced.
+    public var isPassedOn = false
 }

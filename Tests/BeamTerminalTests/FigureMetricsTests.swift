@@ -37,7 +37,10 @@ struct FigureMetricsTests {
         (report.encode, report.layers[0].quantiser) = (
             LatencyHistogram.Summary(median: 1, p95: 2, max: 4, count: 3, sum: 6), 20
         )
-        report.gateways = [GatewayFigures(gateway: "wss://example.org")]
+        report.gateways = ["wss://example.org/secret", "wss://example.org/other", "wss://example.org:8989/"].compactMap
+        {
+            (try? GatewayAddress($0)).map { GatewayFigures($0) }
+        }
         return report
     }
 
@@ -128,7 +131,42 @@ struct FigureMetricsTests {
             "beamroom_viewer_loss_ratio{viewer=\"sofa\",number=\"1\"} 0.25",
             "beamroom_viewer_round_trip_seconds{viewer=\"sofa\",number=\"1\"} 0.003",
             "beamroom_viewer_path_bytes_per_second{viewer=\"sofa\",number=\"1\"} 1000",
+            // Not their paths, which may be secret.
+            "beamroom_host_gateway_viewers{gateway=\"example.org\",number=\"1\"} 0",
+            "beamroom_host_gateway_viewers{gateway=\"example.org\",number=\"2\"} 0",
+            "beamroom_host_gateway_viewers{gateway=\"example.org:8989\",number=\"1\"} 0",
         ] { #expect(lines.contains(line), "\(line)") }
+    }
+
+    @Test func aRelayTellsNothingOfWhatItDoesNotDo() {
+        var (host, watched) = (Self.host([]), Sample.watched(isFull: true))
+        (host.isPassedOn, watched.isPassedOn) = (true, true)
+        share(host, metrics)
+        metrics.note(.watch(.stats(watched)), of: nil)
+        for name in [
+            "host_captured", "host_encoded", "host_replaced", "watch_decoded", "watch_shown", "watch_replaced",
+        ] {
+            #expect(lines("beamroom_\(name)").isEmpty, "\(name)")
+        }
+        #expect(lines("beamroom_host_sent_frames_total").count == 1 && lines("beamroom_watch_frames_total").count == 1)
+    }
+
+    /// A packet that was merely late is no longer missed; the counter doesn't go back for it, nor begin anew.
+    @Test func lateSoundIsCountedOnce() {
+        var receiver = SoundReceiver()
+        for number in [1, 3, 2, 4, 6, 5] as [UInt32] {
+            let time = MediaTime.zero + .milliseconds(10 * Int(number))
+            var bytes: [UInt8] = []
+            SoundDatagram.appendHead(number: number, time: time, to: &bytes)
+            SoundDatagram.append([1], [], to: &bytes)
+            #expect(bytes.withUnsafeBytes { receiver.insert($0, now: time) { _ in } })
+            var report = Sample.watched(isFull: true)
+            report.session.sound = receiver.statistics
+            metrics.note(.watch(.stats(report)), of: nil)
+        }
+        #expect(receiver.statistics.missed == 0)
+        let counter = "beamroom_watch_sound_missed_packets_total"
+        #expect(lines(counter) == ["\(counter) 2"])
     }
 
     // MARK: Who comes and goes

@@ -139,7 +139,9 @@ struct SoundReceiver: Sendable {
         statistics.packets &+= 1
         statistics.expected &+= step
         // By a repeat alone: its own first transmission was lost, too.
-        statistics.missed &+= step - 1 + (isRepeat ? 1 : 0)
+        let missed = step - 1 + (isRepeat ? 1 : 0)
+        statistics.missed &+= missed
+        statistics.everMissed &+= UInt64(missed)
         if step > 1 { lastLoss = now }
         for index in missing.indices { missing[index].isGuess = false }
         let first = max(1, Int64(step) - Int64(Self.window))
@@ -239,12 +241,14 @@ public struct SoundArrivals: Hashable, Sendable {
     public var packets: UInt64 = 0
     public var duplicates: UInt64 = 0
     public var expected: UInt32 = 0
-    /// Packets that were missing when a later one had come; those that came by a repeat or a retransmission; those that came
-    /// in no way; and requests.
+    /// Packets that were missing when a later one had come, without those that were merely late; those that came by a
+    /// repeat or a retransmission; those that came in no way; and requests.
     public var missed: UInt32 = 0
     public var recovered: UInt64 = 0
     public var lost: UInt32 = 0
     public var requested: UInt64 = 0
+    /// As `missed`, with those that were merely late: it never goes back.
+    public var everMissed: UInt64 = 0
 
     public init() {}
 }

@@ -57,7 +57,7 @@ enum FigureFamilies {
         MetricFamily(
             "beamroom_host_stage_seconds", .summary,
             "How long frames took: capture until encoding began, encode. Quantiles of the last second."),
-        MetricFamily("beamroom_host_gateway_viewers", .gauge, "Viewers of a gateway."),
+        MetricFamily("beamroom_host_gateway_viewers", .gauge, "Viewers of a gateway, which is named without its path."),
     ]
 
     /// Of each viewer of a host.
@@ -122,8 +122,8 @@ enum FigureFamilies {
     private static let watchSound = [
         MetricFamily("beamroom_watch_sound_packets_total", .counter, "Packets of sound received."),
         MetricFamily(
-            "beamroom_watch_sound_missed_packets_total", .counter, "Packets of sound missing when a later one had come."
-        ),
+            "beamroom_watch_sound_missed_packets_total", .counter,
+            "Packets of sound missing when a later one had come, also if they were merely late."),
         MetricFamily("beamroom_watch_sound_recovered_packets_total", .counter, "Packets of sound recovered."),
         MetricFamily("beamroom_watch_sound_lost_packets_total", .counter, "Packets of sound that never came."),
         MetricFamily(

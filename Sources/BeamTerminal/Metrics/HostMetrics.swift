@@ -3,6 +3,7 @@ import BeamHost
 import BeamMedia
 import BeamMetrics
 import BeamSession
+import BeamWeb
 
 /// What is shared, and each of its viewers. Not to be used by two threads at a time.
 final class HostMetrics {
@@ -31,10 +32,7 @@ final class HostMetrics {
         for (number, layer) in report.layers.enumerated() { note(layer, number: number) }
         all.add("beamroom_host_stage_seconds", report.capture, [("stage", "capture")])
         all.add("beamroom_host_stage_seconds", report.encode, [("stage", "encode")])
-        // In the person's own options: few, and they stay.
-        for gateway in report.gateways {
-            all.set("beamroom_host_gateway_viewers", Double(gateway.viewers), [("gateway", gateway.gateway)])
-        }
+        note(report.gateways)
         note(report.viewers)
     }
 
@@ -47,9 +45,11 @@ final class HostMetrics {
 
     private func noteFrames(_ report: HostReport) {
         let session = report.session
-        all.count("beamroom_host_captured_frames_total", report.captured)
-        all.count("beamroom_host_encoded_frames_total", report.encoded)
-        all.count("beamroom_host_replaced_frames_total", report.replaced)
+        if !report.isPassedOn {
+            all.count("beamroom_host_captured_frames_total", report.captured)
+            all.count("beamroom_host_encoded_frames_total", report.encoded)
+            all.count("beamroom_host_replaced_frames_total", report.replaced)
+        }
         all.count("beamroom_host_sent_frames_total", session.frames)
         all.count("beamroom_host_sent_keyframes_total", session.keyframes)
         all.count("beamroom_host_dropped_frames_total", session.dropped)
@@ -84,6 +84,18 @@ final class HostMetrics {
         all.set("beamroom_host_layer_limit_bytes_per_second", watched.map { Double($0.bitRateLimit) / 8 }, label)
         all.set("beamroom_host_layer_limit_frames_per_second", watched?.frameRateLimit, label)
         all.set("beamroom_host_layer_quantiser", watched?.quantiser.map(Double.init), label)
+    }
+
+    /// By host and port: a gateway's path may have a token in it. In the person's own options: few, and they stay.
+    private func note(_ gateways: [GatewayFigures]) {
+        var numbers: [String: Int] = [:]
+        for gateway in gateways {
+            let number = numbers[gateway.authority, default: 0] + 1
+            numbers[gateway.authority] = number
+            all.set(
+                "beamroom_host_gateway_viewers", Double(gateway.viewers),
+                [("gateway", gateway.authority), ("number", String(number))])
+        }
     }
 
     // MARK: Viewers

@@ -7,9 +7,11 @@ extension MetricSet {
     /// What is watched.
     func note(_ report: ViewerReport) {
         noteArrival(report.session)
-        count("beamroom_watch_decoded_frames_total", report.decoded)
-        count("beamroom_watch_shown_frames_total", report.shown)
-        count("beamroom_watch_replaced_frames_total", report.replaced)
+        if !report.isPassedOn {
+            count("beamroom_watch_decoded_frames_total", report.decoded)
+            count("beamroom_watch_shown_frames_total", report.shown)
+            count("beamroom_watch_replaced_frames_total", report.replaced)
+        }
         set("beamroom_watch_picture_width_pixels", report.size.map { Double($0.width) })
         set("beamroom_watch_picture_height_pixels", report.size.map { Double($0.height) })
         for span in FrameSpan.allCases {
@@ -41,7 +43,7 @@ extension MetricSet {
 
     private func note(_ sound: SoundFigures, _ arrivals: SoundArrivals) {
         count("beamroom_watch_sound_packets_total", arrivals.packets)
-        count("beamroom_watch_sound_missed_packets_total", UInt64(arrivals.missed))
+        count("beamroom_watch_sound_missed_packets_total", arrivals.everMissed)
         count("beamroom_watch_sound_recovered_packets_total", arrivals.recovered)
         count("beamroom_watch_sound_lost_packets_total", UInt64(arrivals.lost))
         count(

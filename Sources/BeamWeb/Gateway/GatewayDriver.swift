@@ -84,9 +84,11 @@ final class GatewayDriver: LoopDriver {
     }
 
     var statistics: GatewayFigures {
-        GatewayFigures(
-            gateway: options.address.description, viewers: viewers, isReady: isReady, frames: stream.figures.frames,
-            keyframes: stream.figures.keyframes, packets: stream.figures.packets, bytes: stream.figures.bytes)
+        var figures = GatewayFigures(options.address)
+        (figures.viewers, figures.isReady) = (viewers, isReady)
+        (figures.frames, figures.keyframes) = (stream.figures.frames, stream.figures.keyframes)
+        (figures.packets, figures.bytes) = (stream.figures.packets, stream.figures.bytes)
+        return figures
     }
 
     // MARK: Outputs

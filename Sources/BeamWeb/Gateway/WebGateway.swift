@@ -66,7 +66,7 @@ public final class WebGateway: Sendable {
     /// - Throws: `WebError`, if the file of certificates can't be used.
     public init(_ options: Options, handlers: Handlers) throws(WebError) {
         let tls = options.address.isSecure ? try Self.tls(options.certificate) : nil
-        handle = LoopHandle(on: nil, statistics: GatewayFigures(gateway: options.address.description)) { loop in
+        handle = LoopHandle(on: nil, statistics: GatewayFigures(options.address)) { loop in
             GatewayDriver(loop: loop, options, tls: tls, handlers: handlers)
         }
         // It can't fail.
@@ -112,6 +112,8 @@ public final class WebGateway: Sendable {
 public struct GatewayFigures: Sendable, Hashable {
     /// Its address.
     public var gateway: String
+    /// Its host, with the port if that isn't the usual one.
+    public var authority: String
     /// So many watch there.
     public var viewers: Int = 0
     /// Others can watch there.
@@ -121,4 +123,6 @@ public struct GatewayFigures: Sendable, Hashable {
     /// RTP packets with those of sound, and their payloads' bytes.
     public var packets: UInt64 = 0
     public var bytes: UInt64 = 0
+
+    package init(_ address: GatewayAddress) { (gateway, authority) = (address.description, address.authority) }
 }
