@@ -49,6 +49,9 @@ public struct MetricsAddress: Sendable, Hashable {
         }
     }
 
+    /// As the option takes it, in short: `9464`, `192.0.2.7:9464`.
+    var option: String { host == "127.0.0.1" ? String(port) : text }
+
     /// For example `127.0.0.1:9464`.
     public var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -23,14 +23,18 @@ public enum MetricsError: Error, CustomStringConvertible, Equatable {
         switch self {
         case .portInUse(let address):
             "Another program uses port \(address.port), so metrics can't be served at \(address.text). "
-                + "Choose another port for --metrics; 0 takes a free one."
+                + "Start with `--metrics \(address.with(port: 0).option)`, which takes a free port." + Self.ofTheFile
         case .notAllowed(let address):
             "This user may not use port \(address.port) for metrics. Choose one above 1023 for --metrics."
+                + Self.ofTheFile
         case .notOwn(let address):
             "Metrics can't be served at \(address.host): this machine doesn't have that address. "
-                + "Give --metrics a port alone, or an address of this machine."
+                + "Give --metrics a port alone, or an address of this machine." + Self.ofTheFile
         case .cannotListen(let address, let reason):
             "Metrics can't be served at \(address.text): \(reason). Choose another address for --metrics."
+                + Self.ofTheFile
         }
     }
+
+    private static let ofTheFile = " If it is set in the file of settings, `--unset metrics` serves none."
 }

@@ -18,12 +18,14 @@ public final class MetricsServer: Sendable {
     }
 
     init(
-        _ address: MetricsAddress, limits: MetricsListener.Limits, text: @escaping @Sendable () -> String
+        _ address: MetricsAddress, limits: MetricsListener.Limits, machine: String = MetricsNames.machine,
+        text: @escaping @Sendable () -> String
     ) throws(MetricsError) {
+        let names = MetricsNames(isLoopback: address.isLoopback, machine: machine)
         let network = NetworkLoop(raisesPriority: false)
         self.network = network
         let handle = LoopHandle(on: network, statistics: ()) { loop in
-            MetricsListener(loop: loop, isLoopback: address.isLoopback, limits: limits, makeText: text)
+            MetricsListener(loop: loop, names: names, limits: limits, makeText: text)
         }
         self.handle = handle
         do {
@@ -35,6 +37,9 @@ public final class MetricsServer: Sendable {
             throw MetricsError(error, address)
         }
     }
+
+    /// Connections that there are. Waits for the event loop.
+    var connectionCount: Int { (try? handle.start { [network] in network.loop.makeSucceededFuture($0.count) }) ?? 0 }
 
     /// Closes the port and all connections; returns when that is done, after a second at the latest.
     public func shutdown() {

@@ -1,10 +1,11 @@
 import Glibc
 
-/// A TCP connection to 127.0.0.1, for requests that no HTTP client would send.
+/// A TCP connection to an address of loopback, for requests that no HTTP client would send.
 final class Client {
     private let descriptor: CInt
 
-    init(_ port: UInt16) throws {
+    /// - Parameter host: in the order of the machine.
+    init(_ port: UInt16, at host: UInt32 = 0x7F00_0001) throws {
         descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         // Only what hangs takes so long.
         var timeout = timeval(tv_sec: 30, tv_usec: 0)
@@ -12,7 +13,7 @@ final class Client {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = host.bigEndian
         let status = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -37,6 +38,13 @@ final class Client {
     }
 
     func endSending() { shutdown(descriptor, CInt(SHUT_WR)) }
+
+    /// So many bytes; fewer if it ends before.
+    func read(_ count: Int) -> String {
+        var buffer = [UInt8](repeating: 0, count: count)
+        let read = recv(descriptor, &buffer, count, CInt(MSG_WAITALL))
+        return String(decoding: buffer.prefix(max(0, read)), as: UTF8.self)
+    }
 
     /// Everything until the connection's end; `error`: 0 for an orderly one.
     func readToEnd() -> (text: String, error: CInt) {

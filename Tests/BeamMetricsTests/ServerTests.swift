@@ -70,12 +70,20 @@ struct ServerTests {
         #expect(answer.hasSuffix("a 1\n") == isTaken)
     }
 
-    /// At an address of the network the name isn't known, and whoever reaches it may read.
-    @Test func anotherAddressServesByAnyName() throws {
-        let server = try server("0.0.0.0:0")
+    /// Nor does it where others may read: the name that leads here isn't one of this machine's.
+    @Test(arguments: [
+        ("desk:9464", true), ("DESK.Example", true), ("desk.local.", true), ("localhost", true), ("192.0.2.7:1", true),
+        ("[2001:db8::7]:80", true), ("127.0.0.1", true),
+        ("evil.example", false), ("desk.evil.example", false), ("192.0.2.7.evil.example", false), ("local", false),
+        ("desk:evil", false), ("", false), (".local", false), ("[desk]", false),
+    ])
+    func elsewhereAddressesAndOwnNamesAreTaken(_ host: String, _ isTaken: Bool) throws {
+        let address = try #require(MetricsAddress("0.0.0.0:0"))
+        let server = try MetricsServer(address, limits: MetricsListener.Limits(), machine: "Desk.example") { "a 1\n" }
         defer { server.shutdown() }
-        let answer = try Client.answer(server.address.port, "GET /metrics HTTP/1.1\r\nHost: desk.example:9464\r\n\r\n")
-        #expect(answer.hasSuffix("a 1\n"))
+        let answer = try Client.answer(server.address.port, "GET /metrics HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        #expect(answer.hasPrefix(isTaken ? "HTTP/1.1 200 " : "HTTP/1.1 421 "), "\(answer)")
+        #expect(answer.hasSuffix("a 1\n") == isTaken)
     }
 
     /// Whoever only holds connections keeps nobody out.
@@ -121,27 +129,41 @@ struct ServerTests {
         #expect(!other.readToEnd().text.contains(" 200 "))
     }
 
-    /// A client that doesn't read is disconnected. The text is longer than what the system's buffers take.
+    /// Longer than what the system's buffers take.
+    private static let long = String(repeating: "a", count: 24 << 20)
+
+    /// So do those that don't read their answers.
+    @Test func clientsThatDoNotReadMakeRoom() throws {
+        var limits = MetricsListener.Limits()
+        limits.connections = 2
+        limits.answer = .seconds(600)
+        let server = try server("0", limits, text: Self.long)
+        defer { server.shutdown() }
+        let lazy = try (0..<2).map { _ in try Client(server.address.port) }
+        for client in lazy {
+            client.send(Self.get)
+            // The answer is under way, and not all of it can leave.
+            #expect(client.read(1) == "H")
+        }
+        let answer = try Client.answer(server.address.port, "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(answer.hasPrefix("HTTP/1.1 404 "))
+        #expect(lazy[0].readToEnd().text.utf8.count < Self.long.utf8.count)
+        #expect(lazy[1].readToEnd().text.hasSuffix("aaaa"))
+    }
+
+    /// A client that doesn't read is disconnected.
     @Test func aClientThatDoesNotReadIsEnded() throws {
         var limits = MetricsListener.Limits()
-        limits.connections = 1
         limits.answer = .milliseconds(100)
-        let length = 24 << 20
-        let server = try server("0", limits, text: String(repeating: "a", count: length))
+        let server = try server("0", limits, text: Self.long)
         defer { server.shutdown() }
         let client = try Client(server.address.port)
         client.send(Self.get)
-        // Its place is free again when it was ended: until then new ones are reset.
-        var (answer, tries) = ("", 0)
-        repeat {
-            usleep(20_000)
-            let other = try Client(server.address.port)
-            other.send("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            answer = other.readToEnd().text
-            tries += 1
-        } while answer.isEmpty && tries < 1500
-        #expect(answer.hasPrefix("HTTP/1.1 404 "))
-        #expect(client.readToEnd().text.utf8.count < length)
+        #expect(client.read(1) == "H")
+        // 30 s: only what hangs takes so long.
+        for _ in 0..<1500 where server.connectionCount > 0 { usleep(20_000) }
+        #expect(server.connectionCount == 0)
+        #expect(client.readToEnd().text.utf8.count < Self.long.utf8.count)
     }
 
     /// However often it is asked for, the text is made ten times a second at most.
@@ -165,18 +187,23 @@ struct ServerTests {
         let error = #expect(throws: MetricsError.self) { _ = try server("\(first.address.port)") }
         #expect(error == .portInUse(first.address))
         #expect("\(MetricsError.portInUse(first.address))".contains("uses port \(first.address.port)"))
+        #expect("\(MetricsError.portInUse(first.address))".contains("`--metrics 0`"))
         #expect(throws: MetricsError.self) { _ = try server("192.0.2.7:0") }
     }
 
-    /// The port is free again at once.
+    /// The port is free again at once. At an address of its own, where no other test takes the port in between.
     @Test func itEndsWhileClientsHoldConnections() throws {
-        let first = try server()
-        let idle = try (0..<5).map { _ in try Client(first.address.port) }
-        _ = try Client.answer(first.address.port, Self.get)
+        let address: UInt32 = 0x7F17_0A3D
+        let first = try server("127.23.10.61:0")
+        let port = first.address.port
+        let idle = try (0..<5).map { _ in try Client(port, at: address) }
+        let last = try Client(port, at: address)
+        last.send(Self.get)
+        #expect(last.readToEnd().text.hasSuffix("a 1\n"))
         first.shutdown()
         for client in idle { #expect(client.readToEnd().text.isEmpty) }
-        #expect(throws: Client.Failure.self) { try Client(first.address.port) }
-        let second = try server("\(first.address.port)")
+        #expect(throws: Client.Failure.self) { try Client(port, at: address) }
+        let second = try server("127.23.10.61:\(port)")
         second.shutdown()
     }
 }

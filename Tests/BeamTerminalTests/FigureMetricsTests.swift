@@ -1,4 +1,5 @@
 import BeamMetrics
+import BeamNetwork
 import Foundation
 import Testing
 
@@ -167,6 +168,18 @@ struct FigureMetricsTests {
         #expect(receiver.statistics.missed == 0)
         let counter = "beamroom_watch_sound_missed_packets_total"
         #expect(lines(counter) == ["\(counter) 2"])
+    }
+
+    /// At all addresses it is served at each; the one that is named can be opened.
+    @Test func aReachableAddressIsNamed() throws {
+        let own = [LocalAddress("192.0.2.7", on: "eth0"), LocalAddress("2001:db8::7", on: "eth0")]
+        for (address, place) in [
+            ("9464", "http://127.0.0.1:9464/metrics"), ("0.0.0.0:9464", "http://192.0.2.7:9464/metrics"),
+            ("[::]:9464", "http://192.0.2.7:9464/metrics"), ("198.51.100.1:1", "http://198.51.100.1:1/metrics"),
+        ] {
+            let words = MetricsText.serving(try #require(MetricsAddress(address)), own)
+            #expect(words.contains(place), "\(words)")
+        }
     }
 
     // MARK: Who comes and goes

@@ -95,7 +95,7 @@ extension EndToEnd {
             let (ending, output, words) = try Program.run(
                 ["share", "--source", "pattern", "--no-discovery", "--json", "--port", "0", "--metrics", "\(port)"])
             #expect(ending == .exited(1) && output.isEmpty)
-            #expect(words.contains("Another program uses port \(port)") && words.contains("--metrics"))
+            #expect(words.contains("Another program uses port \(port)") && words.contains("--metrics 0"))
             let (usage, _, help) = try Program.run(["watch", "127.0.0.1", "--metrics", "desk:9464"])
             #expect(usage == .exited(64) && help.contains("It takes a port"))
         }

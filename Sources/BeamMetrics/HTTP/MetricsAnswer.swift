@@ -22,23 +22,18 @@ struct MetricsAnswer: Equatable {
     /// For what isn't a request that is answered, too long or too slow.
     static func refusal(_ status: HTTPResponseStatus, _ sentence: String) -> Self { Self(status, .sentence(sentence)) }
 
-    /// - Parameter isLoopback: only this machine's programs are served.
-    init(_ request: HTTPRequestHead, isLoopback: Bool) {
-        self = Self.answer(request, isLoopback: isLoopback)
+    /// - Parameter names: by which the metrics may be asked for.
+    init(_ request: HTTPRequestHead, names: MetricsNames) {
+        self = Self.answer(request, names)
         isHead = request.method == .HEAD
     }
 
-    private static func answer(_ request: HTTPRequestHead, isLoopback: Bool) -> Self {
+    private static func answer(_ request: HTTPRequestHead, _ names: MetricsNames) -> Self {
         let hosts = request.headers["host"]
         guard hosts.count <= 1, hosts.count == 1 || request.version == .http1_0 else {
             return refusal(.badRequest, "A request has one Host header.")
         }
-        // A page of another site can have its name lead to 127.0.0.1 (DNS rebinding). For a browser on this machine, what
-        // is served here would then be of that page's origin, which could read it. The browser still sends that name as
-        // Host. At another address this protects nothing: whoever reaches that may read the metrics anyway.
-        guard !isLoopback || hosts.first.map(isOwn) ?? false else {
-            return refusal(.misdirectedRequest, "Here only localhost, 127.0.0.1 and [::1] are known as names.")
-        }
+        guard hosts.first.map(names.accept) ?? false else { return refusal(.misdirectedRequest, names.refusal) }
         guard request.method == .GET || request.method == .HEAD else {
             var answer = refusal(.methodNotAllowed, "There are only GET and HEAD.")
             answer.allows = "GET, HEAD"
@@ -49,24 +44,6 @@ struct MetricsAnswer: Equatable {
         case "/": Self(.ok, .page)
         default: refusal(.notFound, "There is only /metrics.")
         }
-    }
-
-    /// Whether the value of a Host header (RFC 9110, 7.2) names the loopback address. The port isn't looked at: it may be
-    /// forwarded.
-    private static func isOwn(_ host: String) -> Bool {
-        guard host.utf8.count <= 64 else { return false }
-        let name: Substring
-        let rest: Substring
-        if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
-            name = host[host.index(after: host.startIndex)..<end]
-            rest = host[host.index(after: end)...]
-        } else {
-            name = host.prefix { $0 != ":" }
-            rest = host[name.endIndex...]
-        }
-        let isPort =
-            rest.isEmpty || rest.first == ":" && rest.dropFirst().utf8.allSatisfy { (0x30...0x39).contains($0) }
-        return isPort && (name.lowercased() == "localhost" || MetricsAddress.isLoopback(String(name)))
     }
 
     static let page = """

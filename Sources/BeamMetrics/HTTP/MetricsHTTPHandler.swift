@@ -33,15 +33,15 @@ final class MetricsHTTPHandler: ChannelInboundHandler {
         var onAnswer: (EventLoopFuture<Void>) -> Void
     }
 
-    private let isLoopback: Bool
+    private let names: MetricsNames
     private let timeout: TimeAmount
     private let events: Events
     private var isAnswered = false
     private var timer: Scheduled<Void>?
 
     /// - Parameter timeout: from now to the whole request.
-    init(isLoopback: Bool, timeout: TimeAmount, _ events: Events) {
-        (self.isLoopback, self.timeout, self.events) = (isLoopback, timeout, events)
+    init(names: MetricsNames, timeout: TimeAmount, _ events: Events) {
+        (self.names, self.timeout, self.events) = (names, timeout, events)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -54,7 +54,7 @@ final class MetricsHTTPHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(let request) = Self.unwrapInboundIn(data) else { return }
-        answer(MetricsAnswer(request, isLoopback: isLoopback), context)
+        answer(MetricsAnswer(request, names: names), context)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -37,7 +37,7 @@ final class MetricsListener: LoopDriver {
     private static let listenRetry = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop
-    private let isLoopback: Bool
+    private let names: MetricsNames
     private let limits: Limits
     private let makeText: @Sendable () -> String
     private var listener: (any Channel)?
@@ -47,9 +47,9 @@ final class MetricsListener: LoopDriver {
     private var isShuttingDown = false
 
     init(
-        loop: any EventLoop, isLoopback: Bool, limits: Limits = Limits(), makeText: @escaping @Sendable () -> String
+        loop: any EventLoop, names: MetricsNames, limits: Limits = Limits(), makeText: @escaping @Sendable () -> String
     ) {
-        (self.loop, self.isLoopback, self.limits, self.makeText) = (loop, isLoopback, limits, makeText)
+        (self.loop, self.names, self.limits, self.makeText) = (loop, names, limits, makeText)
     }
 
     // MARK: The listening socket
@@ -114,15 +114,17 @@ final class MetricsListener: LoopDriver {
 
     // MARK: Connections
 
-    /// The oldest connection that has its answer, or else that hasn't sent its request, makes room for a new one: whoever only
-    /// holds connections keeps nobody out.
+    /// So many there are.
+    var count: Int { connections.count }
+
+    /// The oldest connection that has its answer, or else that hasn't sent its request, or else that doesn't read its
+    /// answer, makes room for a new one: whoever only holds connections keeps nobody out.
     private func admits(_ channel: any Channel) -> Bool {
         guard !isShuttingDown else { return false }
         if connections.count >= limits.connections {
-            guard
-                let index = connections.firstIndex(where: { $0.state == .answered })
-                    ?? connections.firstIndex(where: { $0.state == .asking })
-            else { return false }
+            let index =
+                connections.firstIndex(where: { $0.state == .answered })
+                ?? connections.firstIndex(where: { $0.state == .asking }) ?? 0
             connections.remove(at: index).channel.reset()
         }
         connections.append(Connection(channel))
@@ -140,7 +142,7 @@ final class MetricsListener: LoopDriver {
         try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
         try pipeline.addHandler(
             MetricsHTTPHandler(
-                isLoopback: isLoopback, timeout: limits.request,
+                names: names, timeout: limits.request,
                 MetricsHTTPHandler.Events(
                     metrics: { [unowned self] in self.currentText() },
                     onAnswer: { [unowned self] in self.close(connection, after: $0) })))
