@@ -111,11 +111,11 @@ let package = Package(
             "BeamMedia",
             "BeamClock"),
 
-        // Looks whether this machine can share and watch, by the adapters.
+        // Looks whether this machine can share and watch, by the adapters, and how well it reaches another one.
         library(
-            "BeamDoctor", "BeamWeb", "BeamCapture", "BeamCodec", "BeamSound", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust",
-            "BeamBus", "BeamMedia", "CBeamMachine"),
+            "BeamDoctor", "BeamViewer", "BeamWeb", "BeamCapture", "BeamCodec", "BeamSound", "BeamDiscovery",
+            "BeamNetwork", "BeamSockets", "BeamTrust", "BeamBus", "BeamWire", "BeamMedia", "BeamClock", "CBeamMachine",
+            "CBeamSockets"),
 
         // Runs host and viewer as processes, and tells how well they did.
         library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
@@ -295,7 +295,7 @@ let package = Package(
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",
             "BeamLog", "BeamWire", "BeamMedia"),
-        test("BeamDoctorTests", "BeamDoctor"),
+        test("BeamDoctorTests", "BeamDoctor", "BeamNetwork", "BeamWire", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test(
             "BeamTerminalTests", "BeamTerminal", "BeamHost", "BeamViewer", "BeamSound", "BeamDiscovery", "BeamNetwork",

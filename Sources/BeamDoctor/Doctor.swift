@@ -44,16 +44,7 @@ public enum Doctor {
     }
 
     static func result(of check: Check, within limit: Duration = longestCheck) -> [Finding] {
-        let result = Result()
-        let done = DispatchSemaphore(value: 0)
-        let thread = Thread {
-            let findings = check.run()
-            result.findings.withLock { $0 = findings }
-            done.signal()
-        }
-        thread.start()
-        _ = done.wait(timeout: .now() + limit.inSeconds)
-        return result.findings.withLock { $0 }
+        Bounded.run(within: limit, check.run)
             ?? [
                 Finding(
                     check.subject, .broken,
@@ -61,8 +52,25 @@ public enum Doctor {
                         + "the machine.")
             ]
     }
+}
 
-    private final class Result: Sendable {
-        let findings = Mutex<[Finding]?>(nil)
+/// What may never return.
+enum Bounded {
+    /// What `body` returns; nil: it hasn't within `limit`, and keeps its thread.
+    static func run<Value: Sendable>(within limit: Duration, _ body: @escaping @Sendable () -> Value) -> Value? {
+        let result = Result<Value>()
+        let done = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            let value = body()
+            result.value.withLock { $0 = value }
+            done.signal()
+        }
+        thread.start()
+        _ = done.wait(timeout: .now() + limit.inSeconds)
+        return result.value.withLock { $0 }
+    }
+
+    private final class Result<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
     }
 }

@@ -178,7 +178,7 @@ public enum LocalAddresses {
     /// ARPHRD_ETHER and ARPHRD_INFINIBAND.
     private static let networkTypes: Set<UInt16> = [1, 32]
 
-    private static func isTunnel(_ link: NetworkLink) -> Bool {
+    static func isTunnel(_ link: NetworkLink) -> Bool {
         link.isPointToPoint || link.kind.map { tunnelKinds.contains($0) } ?? false || !networkTypes.contains(link.type)
     }
 

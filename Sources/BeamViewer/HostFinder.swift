@@ -162,6 +162,9 @@ final class HostFinder: Sendable {
     /// Offers the hosts to the person again, also if there is one only.
     func offerAgain() { handlers.onChoices(state.withLock { Self.choices(in: $0.hosts) }) }
 
+    /// Discovery has been waited for, or there is none.
+    var isSearched: Bool { state.withLock { $0.isSearched } }
+
     /// The host's addresses, the most likely one first.
     func endpoints() -> [Endpoint] {
         switch target {

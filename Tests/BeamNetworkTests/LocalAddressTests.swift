@@ -1,3 +1,4 @@
+import BeamWire
 import Testing
 
 @testable import BeamNetwork
@@ -120,6 +121,39 @@ struct LocalAddressTests {
                 broken[index] = value
                 _ = LinkTable.parse(broken[...])
             }
+        }
+    }
+
+    // MARK: Routes and neighbours
+
+    @Test func theRouteToThisMachineIsItself() throws {
+        for address in [IPAddress.v4(0x7F00_0001), .v4(0x7F00_0009)] {
+            let route = try #require(NetworkRoute.to(address))
+            #expect(route.medium == .loopback && route.interface == "lo" && route.gateway == nil)
+            #expect(route.neighbour(address) == .none || route.neighbour(address) == .known)
+        }
+    }
+
+    @Test func aRouteAndANeighbourAreReadAsFarAsTheyGo() {
+        let (address, index): (IPAddress, [UInt8]) = (.v4(0xC000_0207), [3, 0, 0, 0])
+        let route: [UInt8] =
+            [2, 32, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0] + [8, 0, 4, 0] + index + [8, 0, 5, 0, 192, 0, 2, 1]
+        func read(_ content: ArraySlice<UInt8>) -> RouteQuestions.Answer? {
+            RouteQuestions.parseRoute(Netlink.Message(type: 24, content: content))
+        }
+        #expect(read(route[...]) == RouteQuestions.Answer(index: 3, isLocal: false, gateway: "192.0.2.1"))
+        for count in 0..<route.count { #expect(read(route[..<count])?.gateway == nil) }
+        let own = NetworkRoute(interface: "eth0", index: 3, medium: .other, gateway: nil)
+        for (state, neighbour) in [
+            (0x01, NetworkRoute.Neighbour.silent), (0x02, .confirmed), (0x04, .known), (0x20, .silent),
+        ] {
+            let entry: [UInt8] =
+                [2, 0, 0, 0] + index + [UInt8(state), 0, 0, 1] + [8, 0, 1, 0, 192, 0, 2, 7]
+            func look(_ content: ArraySlice<UInt8>, on index: Int32) -> NetworkRoute.Neighbour {
+                RouteQuestions.neighbour(address, on: index, in: [Netlink.Message(type: 28, content: content)])
+            }
+            #expect(look(entry[...], on: own.index) == neighbour && look(entry[...], on: 4) == .none)
+            for count in 0..<entry.count { #expect(look(entry[..<count], on: own.index) == .none) }
         }
     }
 

@@ -446,7 +446,17 @@ enum ListSample: SampleKind {
             identities.map {
                 .forgotten(TrustStore.Eviction(name: "sofa", identity: $0, wasRemembered: true, wasWatching: true))
             }
-        case .finding: [.finding(subject: "screen", verdict: "good", text: "This is display :0.")]
+        case .finding:
+            [
+                .finding(subject: "screen", verdict: "good", text: "This is display :0."),
+                .finding(
+                    subject: "rate", verdict: "good", text: "It carries it.",
+                    figures: [
+                        "address": .string("192.0.2.7"), "interface": .string("eth0"), "rttMs": .number(0.4),
+                        "rttP95Ms": .number(0.9), "jitterMs": .number(0.5), "loss": .number(0), "mbit": .number(940),
+                        "atLeast": .bool(true), "mtu": .integer(1500),
+                    ]),
+            ]
         case .diagnosis: [.diagnosis(verdict: "good", counts: ["good": 14])]
         case .status:
             [

@@ -10,7 +10,7 @@ struct HelpTests {
             RoomCommand.helpMessage(columns: columns), HostsCommand.helpMessage(columns: columns),
             DevicesCommand.helpMessage(columns: columns), MeasureCommand.helpMessage(columns: columns),
             PatternCommand.helpMessage(columns: columns), RelayCommand.helpMessage(columns: columns),
-            ConfigCommand.helpMessage(columns: columns),
+            ConfigCommand.helpMessage(columns: columns), DoctorCommand.helpMessage(columns: columns),
         ]
         for help in helps {
             let lines = help.split(separator: "\n", omittingEmptySubsequences: false)

@@ -17,8 +17,8 @@ extension ProgramEvent {
         case guest(Guest)
         case renamed(RememberedDevice, to: String)
         case forgotten(TrustStore.Eviction)
-        /// What the doctor has found of one thing.
-        case finding(subject: String, verdict: String, text: String)
+        /// What the doctor has found of one thing. `figures`: what was measured of the path to another machine.
+        case finding(subject: String, verdict: String, text: String, figures: [String: JSONValue] = [:])
         /// The worst verdict, and how often there was which.
         case diagnosis(verdict: String, counts: [String: Int])
         /// A running program's state, as it has told it: fields of `RunningStatus`.
@@ -71,8 +71,12 @@ extension ProgramEvent {
                         "name": eviction.name, "remembered": eviction.wasRemembered,
                         "watching": eviction.wasWatching,
                     ]) { $1 })
-            case .finding(let subject, let verdict, let text):
-                Record("finding", ["subject": subject, "verdict": verdict, "text": text])
+            case .finding(let subject, let verdict, let text, let figures):
+                Record(
+                    "finding",
+                    (figures as [String: any EventField]).merging([
+                        "subject": subject, "verdict": verdict, "text": text,
+                    ]) { $1 })
             case .diagnosis(let verdict, let counts):
                 Record(
                     "diagnosis",

@@ -35,11 +35,12 @@ final class LossyNetwork: Sendable {
         }
 
         func start(
-            _ arguments: [String], as other: Machine? = nil, input: ChildProcess.Input = .none
+            _ arguments: [String], as other: Machine? = nil, limit: [String] = ["--time-limit", "60"],
+            input: ChildProcess.Input = .none
         ) throws -> ProgramProcess {
             let machine = other ?? machine
             let process = try ChildProcess(
-                "nsenter", ["--net=\(path)", Program.path] + arguments + ["--time-limit", "60"],
+                "nsenter", ["--net=\(path)", Program.path] + arguments + limit,
                 environment: ["DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state],
                 input: input)
             return ProgramProcess(wrapping: process, on: machine)
@@ -109,5 +110,10 @@ final class LossyNetwork: Sendable {
     ) throws -> ProgramProcess {
         try viewer.start(
             ["watch", Self.hostAddress, "--json", "--no-window"] + arguments, as: machine, input: input)
+    }
+
+    /// The viewer's `beamroom doctor` about the host.
+    func examine() throws -> ProgramProcess {
+        try viewer.start(["doctor", Self.hostAddress, "--json"], limit: [])
     }
 }
