@@ -13,10 +13,11 @@ extension Host {
 
     /// A server of its own, or a member's share in its room.
     static func server(
-        _ options: HostOptions, bitRate: Int, hasSound: Bool, _ handlers: HostServer.Handlers
+        _ options: HostOptions, _ encoder: EncoderSettings, hasSound: Bool, _ handlers: HostServer.Handlers
     ) throws -> HostServer {
         var network = options.server
-        network.session.broadcast.bitRate = bitRate
+        network.session.broadcast.bitRate = encoder.bitRate
+        network.session.broadcast.frameRate = encoder.frameRate
         network.session.broadcast.hasSound = hasSound
         network.session.broadcast.usesFullChroma = options.chroma != .subsampled
         guard let room = options.room else { return try HostServer(network, handlers: handlers) }

@@ -70,7 +70,7 @@ public final class Host: Sendable {
         let (soundDemand, webSound, gatewaySound, webLink) = (SoundWish(), SoundWish(), SoundWish(), WebSink.Link())
         let handlers = Self.handlers(words, webLink, guests, viewers, soundDemand, onNotice)
         let server = try Self.server(
-            options, bitRate: encoderSettings.bitRate, hasSound: soundSource != nil, handlers)
+            options, encoderSettings, hasSound: soundSource != nil, handlers)
         let network = NetworkSink(server, consumer: viewers)
         defer { if !isStarted { network.close() } }
         keepsFullLayer.follow { server.setFullLayerKept($0) }

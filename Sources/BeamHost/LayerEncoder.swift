@@ -54,6 +54,8 @@ struct LayerEncoder {
     private var refinementDue: MediaTime?
     /// When the last frame was made, of whatever kind.
     private var lastFrame = MediaTime.zero
+    /// Spaces frames where fewer are wanted a second than the source has.
+    private var spacing = FrameSpacing()
 
     init(
         _ layer: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
@@ -196,13 +198,14 @@ struct LayerEncoder {
     /// When the next picture is coded: `fresh` for one that comes at that moment, `remembered` for one that came before
     /// and is coded unless a newer one comes.
     private var due: (fresh: MediaTime, remembered: MediaTime) {
+        let spaced = demand.frameRate == nil ? (.zero, .zero) : spacing.due(sourceInterval: offerInterval)
         let divisor = Double(self.divisor)
-        guard divisor > 1 else { return (.zero, .zero) }
+        guard divisor > 1 else { return spaced }
         // The margin of 0.4 intervals allows for pictures that come early or late.
         func time(_ pictures: Double) -> MediaTime {
             lastTime + .seconds(clamping: pictures / settings.frameRate)
         }
-        return (time(divisor - 0.4), time(divisor + 0.4))
+        return (max(spaced.fresh, time(divisor - 0.4)), max(spaced.remembered, time(divisor + 0.4)))
     }
 
     private mutating func servePending(at now: MediaTime) throws(CodecError) {
@@ -228,7 +231,7 @@ struct LayerEncoder {
         }
         // The time to the next frame, by the source's or the ladder's rate. Time for which the layer was held doesn't
         // count: the ladder is to end that.
-        let interval = max(offerInterval, Double(divisor) / settings.frameRate)
+        let interval = max(offerInterval, 1 / frameRateLimit)
         lastTime = begin
         keyframeDue = nil
         try open(sentSize)
@@ -279,6 +282,10 @@ struct LayerEncoder {
     /// Refines the last picture.
     private mutating func refine(at now: MediaTime) throws(CodecError) {
         guard var last = lastPicture, let encoder, let due = refinementDue, due <= now else { return }
+        if demand.frameRate != nil, spacing.next > now {
+            refinementDue = spacing.next
+            return
+        }
         // Not if the picture is about to be sent in another size.
         guard ladder.requiredRest.map({ $0 > .seconds(1) }) ?? true else {
             refinementDue = now + Self.refinementInterval
@@ -327,6 +334,7 @@ struct LayerEncoder {
     private var rate: Int { min(allowedRate, demand.bitRate ?? .max) }
     /// One of this many pictures is coded.
     private var divisor: Int { max(ladder.quality.divisor, demand.frameDivisor) }
+    private var frameRateLimit: Double { min(settings.frameRate / Double(divisor), demand.frameRate ?? .infinity) }
     private var isPathBound: Bool { demand.bitRate.map { $0 < allowedRate } ?? false }
 
     /// The size that is sent now.
@@ -376,6 +384,7 @@ struct LayerEncoder {
     private mutating func push(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
         let end = MediaTime.now
         lastFrame = begin
+        if let rate = demand.frameRate { spacing.made(at: begin, rate: rate, sourceInterval: offerInterval) }
         var frame = frame
         frame.layer = layer
         frame.isRepeated = waited == nil
@@ -391,7 +400,7 @@ struct LayerEncoder {
     private var report: HostReport.Layer {
         HostReport.Layer(
             isWatched: demand.isWatched, encoder: encoder?.name, bitRateLimit: rate, isPathBound: isPathBound,
-            frameRateLimit: settings.frameRate / Double(divisor),
+            frameRateLimit: frameRateLimit,
             sentSize: encoder?.settings.size ?? sentSize, quantiser: encoder?.lastQuantiser)
     }
 }

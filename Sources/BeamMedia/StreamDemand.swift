@@ -19,6 +19,9 @@ public struct StreamDemand: Sendable, Hashable {
     /// One of this many frames is enough: 1 for all of them, and more while the machine can't send all. At least 1.
     public var frameDivisor = 1
 
+    /// So many frames a second are enough for everybody; nil: all that the source gives.
+    public var frameRate: Double?
+
     /// The consumer takes full quality only: the options' rate, without holds, whatever the other consumers' paths carry.
     /// They have the other layer.
     public var isWhole: Bool
@@ -45,8 +48,8 @@ public struct StreamDemand: Sendable, Hashable {
     }
 
     /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, unless one takes any
-    /// rate, and a hold of either holds both, unless one takes full quality only. The shorter pause counts, and disposable
-    /// frames are made if either wants them. A demand that isn't watched has no effect.
+    /// rate, and a hold of either holds both, unless one takes full quality only. The shorter pause counts, the
+    /// higher frame rate, and disposable frames are made if either wants them. A demand that isn't watched has no effect.
     public func union(_ other: StreamDemand) -> StreamDemand {
         guard other.isWatched else { return self }
         guard isWatched else { return other }
@@ -59,6 +62,7 @@ public struct StreamDemand: Sendable, Hashable {
         both.longestPause = [longestPause, other.longestPause].compactMap { $0 }.min()
         both.isHeld = !both.isWhole && (isHeld || other.isHeld)
         both.frameDivisor = both.isWhole ? 1 : max(frameDivisor, other.frameDivisor)
+        both.frameRate = both.isWhole ? nil : frameRate.flatMap { own in other.frameRate.map { max(own, $0) } }
         both.eighths = max(eighths, other.eighths)
         return both
     }

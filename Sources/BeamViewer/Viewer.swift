@@ -47,7 +47,8 @@ public final class Viewer: Sendable {
         let status =
             options.member.map { ViewerStatus(connectingTo: PeerText.name($0.name)) }
             ?? Self.firstStatus(options)
-        let shared = ViewerState(status, wishes: ViewerWishes(bounds: options.bounds.largest))
+        let shared = ViewerState(
+            status, wishes: ViewerWishes(quality: options.quality, bounds: options.bounds.largest))
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let files = try ViewerFiles(options, onNotice) { shared.tellClient { $0.decoderFailed() } }
         let decode = try DecodeStage(
@@ -229,6 +230,13 @@ public final class Viewer: Sendable {
     /// Tells the host that the picture is shown in at most this size, in pixels: it may send a smaller one. Nil: as large
     /// as there is.
     func setShownSize(_ size: PixelSize?) { shared.wish { $0.shownSize = size } }
+
+    /// The most that the host is to send here from now on. What becomes of it is told by `ViewerEvent.quality`. Call it from
+    /// any thread, as often as you like.
+    public func setQuality(_ wish: QualityWish) { shared.wish { $0.quality = wish } }
+
+    /// The most that the host is to send here at present.
+    public var quality: QualityWish { shared.read { $0.wishes.quality } }
 
     /// The person gives no code: the person at the host is to be asked.
     public func askPerson() {

@@ -109,6 +109,8 @@ public struct ViewerOptions: Sendable {
     public var decoder: DecoderChoice
     /// Limits on the decoder's memory.
     public var bounds = StreamBounds()
+    /// The most that the host is to send here.
+    public var quality = QualityWish.any
     /// The playout delay; nil: adaptive.
     public var buffer: Duration?
     /// The .mkv or .mp4 file for the recording; nil: none.

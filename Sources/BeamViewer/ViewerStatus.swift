@@ -226,7 +226,8 @@ struct ViewerStatus: Sendable {
         case .room(let event):
             _ = condition.handle(event)
             isConditionOld = isConditionOld && condition.isCatchingUp
-        case .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound, .pictureLimited: break
+        case .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound, .pictureLimited, .quality:
+            break
         }
     }
 

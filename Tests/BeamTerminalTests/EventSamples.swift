@@ -171,7 +171,8 @@ enum ShareSample: SampleKind {
                 .sound(.onlyMonitor(name: "d")), .sound(.lost),
             ]
         case .soundFailed: [.soundFailed(reason: "r")]
-        case .layer: [.layer(session: "s", isReduced: true, isForSize: true)]
+        case .layer:
+            [.layer(session: "s", isReduced: true, why: .size), .layer(session: "s", isReduced: false, why: .wish)]
         case .viewerLimited: [.viewerLimited(session: "s", Sample.limit), .viewerLimited(session: "s", nil)]
         case .overload: [.overload(.rate, viewers: 2)]
         case .recording: [.recording(path: "f")]
@@ -184,7 +185,7 @@ enum ShareSample: SampleKind {
 }
 
 enum WatchSample: SampleKind {
-    case searching, connecting, connection, asking, codeNeeded, refused, letIn, firstFrame, pictureLimited
+    case searching, connecting, connection, asking, codeNeeded, refused, letIn, firstFrame, pictureLimited, quality
     case sourceVisible, broadcast, stalled, resumed, retrying, mediaReconnecting, controlLost, controlRestored,
         hostEnded
     case sound, soundIsOwn, writing, fileBehind, fileCaughtUp, fileFailed, stats, summary
@@ -200,6 +201,7 @@ enum WatchSample: SampleKind {
         case .letIn: self = .letIn
         case .firstFrame: self = .firstFrame
         case .pictureLimited: self = .pictureLimited
+        case .quality: self = .quality
         case .sourceVisible: self = .sourceVisible
         case .broadcast: self = .broadcast
         case .stalled: self = .stalled
@@ -235,6 +237,11 @@ enum WatchSample: SampleKind {
             ]
         case .firstFrame: [.firstFrame(milliseconds: 1, Sample.size)]
         case .pictureLimited: [.pictureLimited(Sample.size), .pictureLimited(nil)]
+        case .quality:
+            [
+                .quality(QualityWish(maxSize: 1280, bitRate: 2_000_000, frameRate: 15), isTaken: true),
+                .quality(.any, isTaken: false),
+            ]
         case .sourceVisible: SourceVisibility.allCases.map { .sourceVisible($0) }
         case .broadcast: [.broadcast(true)]
         case .stalled: [.stalled(.seconds(1), .loss)]

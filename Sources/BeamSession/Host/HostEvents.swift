@@ -97,8 +97,8 @@ public enum HostEvent: Sendable, Equatable {
     /// A viewer was moved to the reduced layer, because its path carries much less than the others', or back to the
     /// full one.
     case layerChanged(session: String, isReduced: Bool)
-    /// The same, because of the size in which the viewer shows the picture.
-    case layerFitted(session: String, isReduced: Bool)
+    /// The same, because of the size in which the viewer shows the picture, or `isForWish`, of the most that it wishes.
+    case layerFitted(session: String, isReduced: Bool, isForWish: Bool)
     /// The full picture is more than the viewer takes, so that it gets a smaller one. Nil: it gets the full one again.
     case pictureLimited(session: String, PictureLimit?)
     /// The machine can't send everything to that many viewers, or can again: what it sends less of.

@@ -87,6 +87,8 @@ public struct HostSession: Sendable {
         var door = configuration.door
         if configuration.room != nil { door.offers.insert(.words) }
         if configuration.broadcast.hasSound { door.offers.insert(.sound) }
+        // What comes from elsewhere has one layer, which is everybody's.
+        if configuration.broadcast.hasReducedLayer { door.offers.insert(.quality) }
         door.offers.formUnion(.relayed(door.relays))
         self.door = Door(
             configuration: door, mediaKey: broadcast.mediaKey, random: broadcast.random)
@@ -246,6 +248,7 @@ public struct HostSession: Sendable {
         case .mediaKeyReady(let number): broadcast.mediaKeyConfirmed(number, by: id, now: now)
         case .shownSize(let size): broadcast.shownSizeNamed(size, by: id, now: now)
         case .soundWanted(let isWanted): broadcast.soundWanted(isWanted, by: id)
+        case .qualityWanted(let wish): broadcast.qualityWanted(wish, by: id, now: now)
         case .room(let message): room?.received(message, from: LogMemberID(id), now: now)
         }
     }

@@ -24,8 +24,8 @@ public enum SenderWaitReason: Hashable, Sendable {
     case probe
     /// The next probe of the path's MTU.
     case mtu
-    /// A viewer's change of the size in which it shows the picture counts from then on.
-    case shownSize
+    /// A change of the size in which a viewer shows the picture, or of the most that it wishes, counts from then on.
+    case wish
     /// The end of an address validation.
     case addressValidation
     /// The timeout for the viewer's hellos.

@@ -47,6 +47,7 @@ struct Admission: Sendable {
     var deadline: MediaTime? { state.deadline }
     /// What the host that has admitted this viewer can do; nil if there is none, and in version 1.
     var features: SecureMessage.Welcome.Features? { state.features }
+    var isAdmitted: Bool { state.isAdmitted }
     /// The present connection speaks version 1.
     var isPlain: Bool { state.reading != nil }
     var expectedHosts: Set<DeviceKey>? { host.expected }

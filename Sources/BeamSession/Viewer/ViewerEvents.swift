@@ -49,6 +49,9 @@ public enum ViewerEvent: Sendable, Equatable {
     /// The host's picture has this size, which is beyond this viewer's bounds: the host sends a smaller one. Nil: it
     /// sends all of it again.
     case pictureLimited(full: PixelSize?)
+    /// The host was told the most that it is to send here. Not `isTaken`: it can't send less to one viewer, because it is a
+    /// relay, speaks version 1, or is older than that.
+    case quality(QualityWish, isTaken: Bool)
     /// The picture has stood still for this long, although the host shows newer ones or isn't heard. Repeated while it
     /// lasts.
     case stalled(Duration, StallCause)

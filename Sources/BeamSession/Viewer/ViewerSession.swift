@@ -20,6 +20,10 @@ public struct ViewerSession: Sendable {
     /// The host's version has words of another form.
     private var hasOtherWords = false
     private var wishes = ViewerWishes()
+    /// Limits how often a host is told another wish: it sends away who says too much.
+    private var quality = Announcement<QualityWish>()
+    /// What became of the last wish that was told; nil: none was.
+    private var toldQuality: ViewerEvent?
     /// Others get the picture and the sound from here.
     private var isRelay = false
 
@@ -64,8 +68,8 @@ public struct ViewerSession: Sendable {
         case .mediaFailed(_, let hasNoAddress): receiver.failed(hasNoAddress: hasNoAddress, now: now)
         case .decoderFailed: receiver.decoderFailed()
         case .keyframeWanted: receiver.wantKeyframe()
-        case .wishes(let new): wish(new, isRelay: isRelay)
-        case .relayed(let isRelayed): wish(wishes, isRelay: isRelayed)
+        case .wishes(let new): wish(new, isRelay: isRelay, now: now)
+        case .relayed(let isRelayed): wish(wishes, isRelay: isRelayed, now: now)
         case .room(let input):
             if hasOtherWords || admission.isPlain { room?.refuse(input) } else { room?.handle(input, now: now) }
         }
@@ -95,7 +99,9 @@ public struct ViewerSession: Sendable {
             }
             switch purpose {
             case .control: admission.deadlineReached(now: now)
-            case .announcements: for event in share.deadlineReached(now: now) { emit(event) }
+            case .announcements:
+                for event in share.deadlineReached(now: now) { emit(event) }
+                if let wish = quality.deadlineReached(now: now), admission.isAdmitted { tell(wish) }
             case .room: settleRoom(now: now)
             case .media, .reassembly, .feedback, .playout: break
             }
@@ -110,7 +116,8 @@ public struct ViewerSession: Sendable {
         settle(now: now)
         if !admission.isIdle { deadlines.arm(.control, at: admission.deadline) }
         receiver.arm(&deadlines, now: now)
-        let announcements = min(share.deadline, receiver.portDeadline ?? .distantFuture)
+        let announcements = min(
+            share.deadline, receiver.portDeadline ?? .distantFuture, quality.deadline ?? .distantFuture)
         deadlines.arm(.announcements, at: announcements < .distantFuture ? announcements : nil)
         deadlines.arm(.room, at: room.flatMap { $0.deadline < .distantFuture ? $0.deadline : nil })
     }
@@ -174,6 +181,9 @@ public struct ViewerSession: Sendable {
         }
         settleReceiver(now: now)
         if let secure = admitted.secure { enter(secure, now: now) }
+        let quality = wishes.asked(isRelay: isRelay).quality
+        // A session that continues may have the wish that was told before the connection was lost.
+        if quality != .any || toldQuality != nil { tell(quality) }
     }
 
     private mutating func enter(_ secure: Admission.Admitted.Secure, now: MediaTime) {
@@ -224,12 +234,15 @@ public struct ViewerSession: Sendable {
 
     // MARK: Wishes
 
-    private mutating func wish(_ new: ViewerWishes, isRelay: Bool) {
+    private mutating func wish(_ new: ViewerWishes, isRelay: Bool, now: MediaTime) {
         let before = wishes.asked(isRelay: self.isRelay)
         (wishes, self.isRelay) = (new, isRelay)
         receiver.hold(new.pictureHold)
         let asked = new.asked(isRelay: isRelay)
         if asked.shownSize != before.shownSize { send(asked.shownSize) }
+        if asked.quality != before.quality, let wish = quality.received(asked.quality, now: now), admission.isAdmitted {
+            tell(wish)
+        }
         guard asked.sound != before.sound else { return }
         if asked.sound { receiver.restartSound() }
         if admission.features?.contains(.sound) == true { send(.soundWanted(asked.sound)) }
@@ -242,6 +255,17 @@ public struct ViewerSession: Sendable {
         send(
             .shownSize(
                 width: UInt16(clamping: max(1, shownSize.width)), height: UInt16(clamping: max(1, shownSize.height))))
+    }
+
+    /// Tells the host the most that it is to send here. A host that can't send less to one viewer isn't told.
+    private mutating func tell(_ quality: QualityWish) {
+        let isTaken = admission.features?.contains(.quality) == true
+        if isTaken { send(.qualityWanted(quality)) }
+        let event = ViewerEvent.quality(quality, isTaken: isTaken)
+        // Connections may come and go without end.
+        guard event != toldQuality else { return }
+        toldQuality = event
+        emit(event)
     }
 
     // MARK: The room

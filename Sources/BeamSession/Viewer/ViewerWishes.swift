@@ -5,6 +5,8 @@ public struct ViewerWishes: Sendable, Hashable {
     /// The largest size in pixels in which the picture is shown, so that the host needn't send a larger one; nil: any.
     /// A host that can't scale ignores it.
     public var shownSize: PixelSize?
+    /// The most that the host is to send here.
+    public var quality: QualityWish
     /// Whether sound is wanted. A host sends none otherwise.
     public var sound: Bool
     /// How much later each picture is shown, at most 0.5 s, so that the sound is in step.
@@ -14,8 +16,10 @@ public struct ViewerWishes: Sendable, Hashable {
     public var bounds: PictureBounds?
 
     public init(
-        shownSize: PixelSize? = nil, sound: Bool = true, pictureHold: Duration = .zero, bounds: PictureBounds? = nil
+        shownSize: PixelSize? = nil, quality: QualityWish = .any, sound: Bool = true, pictureHold: Duration = .zero,
+        bounds: PictureBounds? = nil
     ) {
+        self.quality = quality
         self.shownSize = shownSize
         self.sound = sound
         self.pictureHold = pictureHold
@@ -25,7 +29,7 @@ public struct ViewerWishes: Sendable, Hashable {
     /// What is asked of the host: a relay needs the picture in full, and the sound.
     func asked(isRelay: Bool) -> ViewerWishes {
         var asked = self
-        if isRelay { (asked.shownSize, asked.sound) = (nil, true) }
+        if isRelay { (asked.shownSize, asked.quality, asked.sound) = (nil, .any, true) }
         return asked
     }
 }

@@ -4,6 +4,10 @@ import BeamSession
 import BeamSound
 
 extension ProgramEvent {
+    /// Why a viewer gets another layer: what its path carries, the size in which it shows or takes the picture, or the most
+    /// that it wishes.
+    public enum LayerReason: String, Sendable { case path, size, wish }
+
     /// What is shared from here, and how it is sent: of `share`, and of a room's member that shares.
     public enum Share: Sendable {
         /// `metricsPort`: where metrics are served; nil: none are.
@@ -16,8 +20,7 @@ extension ProgramEvent {
         case sourceVisible(SourceVisibility)
         case sound(SoundCaptureState)
         case soundFailed(reason: String)
-        /// `isForSize`: because of the size in which the viewer shows the picture, not because of its path.
-        case layer(session: String, isReduced: Bool, isForSize: Bool)
+        case layer(session: String, isReduced: Bool, why: LayerReason)
         /// Nil: the viewer gets the whole picture again.
         case viewerLimited(session: String, PictureLimit?)
         case overload(Shedding, viewers: Int)
@@ -46,8 +49,8 @@ extension ProgramEvent {
             case .sourceVisible(let visibility): Record(visibility)
             case .sound(let state): Record("sound", state.fields)
             case .soundFailed(let reason): Record("sound", ["state": "failed", "reason": reason])
-            case .layer(let session, let isReduced, let isForSize):
-                Record("layer", ["session": session, "reduced": isReduced, "why": isForSize ? "size" : "path"])
+            case .layer(let session, let isReduced, let why):
+                Record("layer", ["session": session, "reduced": isReduced, "why": why.rawValue])
             case .viewerLimited(let session, let limit):
                 Record(
                     "viewer-limited",

@@ -18,6 +18,7 @@ extension ProgramEvent {
         case firstFrame(milliseconds: Double, PixelSize)
         /// Nil: the host sends the whole picture again.
         case pictureLimited(PixelSize?)
+        case quality(QualityWish, isTaken: Bool)
         case sourceVisible(SourceVisibility)
         case broadcast(Bool)
         case stalled(Duration, StallCause)
@@ -60,6 +61,10 @@ extension ProgramEvent {
                 Record(
                     "picture-limited",
                     ["limited": full != nil, "fullWidth": full?.width, "fullHeight": full?.height])
+            case .quality(let wish, let isTaken):
+                Record(
+                    "quality",
+                    ["taken": isTaken, "maxSize": wish.maxSize, "bitRate": wish.bitRate, "maxFps": wish.frameRate])
             case .sourceVisible(let visibility): Record(visibility)
             case .broadcast(let isOn): Record("broadcast", ["on": isOn])
             case .stalled(let duration, let cause):

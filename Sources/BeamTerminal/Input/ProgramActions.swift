@@ -8,8 +8,9 @@ import Synchronization
 /// (`ProgramInput`), and over the control socket (`ControlSocket`).
 ///
 /// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
-/// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. While several hosts are watched,
-/// `"host"` says which one's room it is for, by the name on the command line. In a room `{"share":true|false}` begins and
+/// pauses a host; `{"kick":NAME|KEY,"forGood":true|false}` sends one of its viewers away. `{"quality":{…}}` says what a viewer
+/// is to be sent at most (`QualityLine`). While several hosts are watched, `"host"` says which one it is for, by the name on
+/// the command line. In a room `{"share":true|false}` begins and
 /// ends to share, `{"caption":"…","speaker":"…"}` writes a caption (`partial` what is just being said),
 /// `{"putOut":NAME|KEY,"alsoLetIn":true|false}` puts a member out, and perhaps those whom it has let in, `{"join":true}`
 /// enters the other room that was reported, `{"trust":true}` says that the present one is the right one, and `{"relay":true|false,"from":NAME|KEY}` answers whether to show a screen through another member.
@@ -26,16 +27,20 @@ public final class ProgramActions: Sendable {
         var pause: (@Sendable (Bool) -> Void)?
         var kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)?
         var room: (any RoomActions)?
+        var quality: (@Sendable (_ host: String?, QualityWish) -> Void)?
 
         /// - Parameters:
         ///   - hosts: for each of several hosts, in place of `write`.
         ///   - kick: sends a viewer away. Nil: it is done; otherwise why it can't be, without a full stop.
         ///   - room: what a member of a room can do besides. It lives as long as the program.
+        ///   - quality: says what is to be sent here at most. `host` is one of `hosts`; nil if there are none.
         public init(
             write: @escaping @Sendable (LogInput) -> Void, hosts: [String: @Sendable (LogInput) -> Void] = [:],
             pause: (@Sendable (Bool) -> Void)? = nil,
-            kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)? = nil, room: (any RoomActions)? = nil
+            kick: (@Sendable (_ viewer: String, _ forGood: Bool) -> String?)? = nil, room: (any RoomActions)? = nil,
+            quality: (@Sendable (_ host: String?, QualityWish) -> Void)? = nil
         ) {
+            self.quality = quality
             (self.write, self.hosts, self.pause, self.kick, self.room) = (write, hosts, pause, kick, room)
         }
     }
@@ -149,12 +154,17 @@ public final class ProgramActions: Sendable {
             guard let kick = handlers.kick else { throw Refusal(reason: "only a host can send viewers away") }
             guard let name = try line.text("kick") else { return }
             try check(kick(name, try line.flag("forGood") ?? false))
+        } else if let text = line.members["quality"] {
+            guard let quality = handlers.quality else {
+                throw Refusal(reason: "only `watch` can say what is sent to it")
+            }
+            quality(try host(line, handlers), try QualityLine.wish(text))
         } else if let room = handlers.room, try handle(line, room, handlers.write) {
             return
         } else {
             throw Refusal(
                 reason: handlers.room == nil
-                    ? "it has none of the members `message`, `note` and `pause`"
+                    ? "it has none of the members `message`, `note`, `pause` and `quality`"
                     : "it has none of the members `message`, `note`, `caption`, `share`, `pause`, `putOut`, `join`, `trust` and `relay`"
             )
         }
@@ -194,12 +204,17 @@ public final class ProgramActions: Sendable {
 
     /// Which room a line is for.
     private func writer(_ line: Line, _ handlers: Handlers) throws(Refusal) -> @Sendable (LogInput) -> Void {
-        guard !handlers.hosts.isEmpty else { return handlers.write }
+        try host(line, handlers).flatMap { handlers.hosts[$0] } ?? handlers.write
+    }
+
+    /// Which of several hosts a line is for; nil if there is one.
+    private func host(_ line: Line, _ handlers: Handlers) throws(Refusal) -> String? {
+        guard !handlers.hosts.isEmpty else { return nil }
         guard let host = line.members["host"].flatMap({ ProgramJSON.string($0) }) else {
             throw Refusal(reason: "`host` has to say which host it is for: several are watched")
         }
-        guard let write = handlers.hosts[host] else { throw Refusal(reason: "`host` is none of the hosts watched") }
-        return write
+        guard handlers.hosts[host] != nil else { throw Refusal(reason: "`host` is none of the hosts watched") }
+        return host
     }
 
     private func send(

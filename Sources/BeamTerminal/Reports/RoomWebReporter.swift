@@ -77,7 +77,7 @@ public final class RoomWebReporter: Sendable {
         case .layerChanged(let session, let isReduced):
             let who = browsers.withLock { $0[session] }.map { "\($0)" } ?? "A browser"
             context.tell(
-                .share(.layer(session: session, isReduced: isReduced, isForSize: false)),
+                .share(.layer(session: session, isReduced: isReduced, why: .path)),
                 ShareText.layer(isReduced: isReduced, who: who), as: .layer)
         default: break
         }

@@ -194,7 +194,7 @@ public final class ShareReporter: Sendable {
                 reason == Self.goodbye ? "\(visitor) has stopped watching." : "\(visitor) has left: \(reason).")
         case .layerChanged(let session, let isReduced):
             context.tell(
-                .share(.layer(session: session, isReduced: isReduced, isForSize: false)),
+                .share(.layer(session: session, isReduced: isReduced, why: .path)),
                 ShareText.layer(isReduced: isReduced, who: who(session)), as: .layer)
         case .pictureLimited(let session, let limit):
             context.tell(

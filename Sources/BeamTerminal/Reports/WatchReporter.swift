@@ -184,6 +184,8 @@ public final class WatchReporter: Sendable {
             state.withLock { $0.hasAnswer = true }
             if isNewSession, !isEncrypted { context.say(WatchText.unencrypted) }
         case .pictureLimited(let full): context.say(WatchText.pictureLimited(full))
+        case .quality(let wish, let isTaken):
+            if let text = WatchText.quality(wish, isTaken: isTaken) { context.say(text) }
         case .room(let event): words.handle(event)
         case .waitingForDecision, .hostRelays, .hostHasSound, .retrying, .hostEnded, .broadcast, .sourceVisibility,
             .stalled,

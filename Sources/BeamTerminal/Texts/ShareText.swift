@@ -154,9 +154,9 @@ extension ProgramEvent.Share {
         case .recordingFailed(let reason): self = .recordingFailed(reason: reason)
         case .transcriptFailed(let reason): self = .transcriptFailed(reason: reason)
         case .session(.layerChanged(let session, let isReduced)):
-            self = .layer(session: session, isReduced: isReduced, isForSize: false)
-        case .session(.layerFitted(let session, let isReduced)):
-            self = .layer(session: session, isReduced: isReduced, isForSize: true)
+            self = .layer(session: session, isReduced: isReduced, why: .path)
+        case .session(.layerFitted(let session, let isReduced, let isForWish)):
+            self = .layer(session: session, isReduced: isReduced, why: isForWish ? .wish : .size)
         case .session(.pictureLimited(let session, let limit)): self = .viewerLimited(session: session, limit)
         case .session(.overloaded(let sheds, let viewers)): self = .overload(sheds, viewers: viewers)
         case .browserStarted(let session, let time):

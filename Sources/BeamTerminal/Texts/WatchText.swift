@@ -29,6 +29,14 @@ enum WatchText {
         } ?? "The host sends its whole picture again."
     }
 
+    /// That the host sends what it sends everybody, whatever this viewer wishes; nil: it follows the wish.
+    static func quality(_ wish: QualityWish, isTaken: Bool) -> String? {
+        guard !isTaken, wish != .any else { return nil }
+        return
+            "This host can't send less to one viewer: it passes on another host's picture, or its program is older than "
+            + "that. -b, -m and --max-fps have no effect here. At the sharing host they have one, for all viewers."
+    }
+
     /// That the host `known` calls itself otherwise; `wasChosen`: it was chosen by that name.
     static func otherName(_ name: String, known: String, wasChosen: Bool) -> String {
         guard wasChosen else { return CommonText.newName(name, of: known, who: "“\(known)”") }
@@ -97,6 +105,7 @@ extension ProgramEvent.Watch {
         case .hostEnded(let says): self = .hostEnded(reason: says)
         case .broadcast(let isOn): self = .broadcast(isOn)
         case .pictureLimited(let full): self = .pictureLimited(full)
+        case .quality(let wish, let isTaken): self = .quality(wish, isTaken: isTaken)
         case .sourceVisibility(let visibility): self = .sourceVisible(visibility)
         case .stalled(let duration, let cause): self = .stalled(duration, cause)
         case .mediaReconnecting: self = .mediaReconnecting

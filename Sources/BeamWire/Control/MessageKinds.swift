@@ -25,6 +25,7 @@ extension SecureMessage {
         case shownSize = 0x25
         case soundWanted = 0x26
         case fullSize = 0x27
+        case qualityWanted = 0x28
 
         case ping = 0x30
         case pong = 0x31

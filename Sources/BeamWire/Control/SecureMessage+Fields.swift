@@ -67,6 +67,7 @@ extension SecureMessage {
         case .fullSize(let width, let height):
             writer.integer(.fullSize, width)
             writer.integer(height)
+        case .qualityWanted(let wish): writer.wish(wish)
         case .soundWanted(let isWanted): writer.bool(.soundWanted, isWanted)
         case .ping(let value): writer.integer(.ping, value)
         case .pong(let value, let clock):
@@ -145,6 +146,7 @@ extension SecureMessage {
             self = .sourceVisibility(isVisible ? .visible : reason.visibility)
         case .shownSize: self = .shownSize(width: try reader.integer(), height: try reader.integer())
         case .fullSize: self = .fullSize(width: try reader.integer(), height: try reader.integer())
+        case .qualityWanted: self = .qualityWanted(try reader.wish())
         case .soundWanted: self = .soundWanted(try reader.bool())
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
@@ -167,6 +169,11 @@ extension SecureMessage {
             self = .mesh(message)
         }
     }
+}
+
+extension QualityWish {
+    /// A message has frames a second in hundredths, so that 29.97 is one of its values.
+    fileprivate static let framesUnit = 100.0
 }
 
 /// Appends a message's fields.
@@ -199,6 +206,14 @@ private struct FieldWriter {
         let text = value.withoutControls.prefix(utf8: SecureMessage.longestText)
         integer(UInt16(text.utf8.count))
         bytes += text.utf8
+    }
+
+    /// 0 stands for what isn't limited.
+    mutating func wish(_ wish: QualityWish) {
+        kind(.qualityWanted)
+        integer(UInt16(clamping: wish.maxSize ?? 0))
+        integer(UInt32(clamping: wish.bitRate ?? 0))
+        integer(UInt16(clamping: ((wish.frameRate ?? 0) * QualityWish.framesUnit).rounded()))
     }
 
     mutating func key(_ key: SealingKey) {
@@ -242,6 +257,14 @@ private struct FieldReader {
         let area: UInt32 = try integer()
         guard width > 0, height > 0, area > 0 else { throw .value(kind: kind, field: "bounds") }
         return PictureBounds(sides: PixelSize(width: Int(width), height: Int(height)), area: Int(area))
+    }
+
+    /// Any numbers may come: `QualityWish` bounds them.
+    mutating func wish() throws(SecureMessageError) -> QualityWish {
+        let (size, rate, frames): (UInt16, UInt32, UInt16) = (try integer(), try integer(), try integer())
+        return QualityWish(
+            maxSize: size == 0 ? nil : Int(size), bitRate: rate == 0 ? nil : Int(rate),
+            frameRate: frames == 0 ? nil : Double(frames) / QualityWish.framesUnit)
     }
 
     mutating func port() throws(SecureMessageError) -> UInt16 {

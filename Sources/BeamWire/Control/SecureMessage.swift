@@ -79,6 +79,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let shownSize = Features(rawValue: 1 << 3)
             /// It may send sound.
             package static let sound = Features(rawValue: 1 << 4)
+            /// It sends a viewer no more than the viewer wishes (`qualityWanted`).
+            package static let quality = Features(rawValue: 1 << 6)
             /// It is a member of a room of equals of the second form.
             package static let equals = Features(rawValue: 1 << 9)
             /// It keeps a log: captions, notes, alerts, messages.
@@ -185,6 +187,8 @@ package enum SecureMessage: Hashable, Sendable {
     case shownSize(width: UInt16, height: UInt16)
     /// The full picture's size, of which the viewer gets a smaller one because of its bounds; 0 and 0: it gets all of it.
     case fullSize(width: UInt16, height: UInt16)
+    /// The most that the viewer wishes to be sent; at first it limits nothing.
+    case qualityWanted(QualityWish)
     /// Whether the viewer wants sound at present; it does at first if it has that feature.
     case soundWanted(Bool)
     case ping(UInt64)

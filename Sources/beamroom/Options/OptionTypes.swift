@@ -105,6 +105,7 @@ extension ValidationError {
 enum OptionText {
     static let port = "a number from 0 to 65535; 0 is any free port"
     static let bitRate = "10k to 1000M bits a second, as in 8M, 800k or 2500000"
+    static let viewerBitRate = "128k to 1000M bits a second, as in 8M, 800k or 2500000"
     static let size = "a width and a height from 2 to 8192 pixels, as in 1280x720"
     static let region = "a size from 2x2 to 8192x8192 and a place, as in 800x600+10+20"
     static let window = "a window's ID, for example 0x1c00007, or a part of its title"

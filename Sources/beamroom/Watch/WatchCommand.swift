@@ -47,6 +47,7 @@ struct WatchCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
     var display: String?
     @OptionGroup var playback: PlaybackOptions
+    @OptionGroup var quality: QualityOptions
 
     @Option(help: ArgumentHelp("Record the stream as it is received (.mkv or .mp4).", valueName: "file"))
     var record: String?
@@ -109,7 +110,8 @@ struct WatchCommand: ParsableCommand {
             if let ending = context.latch.current { return try context.conclude(ending) }
             return try context.conclude(.failed("\(error)"))
         }
-        context.actions.connect(ProgramActions.Handlers(write: { viewer.write($0) }))
+        context.actions.connect(
+            ProgramActions.Handlers(write: { viewer.write($0) }, quality: { viewer.setQuality($1) }))
         reporter.connect(to: viewer)
         desk.readPrograms()
         let rooms = RoomNameWatch(hosts.first)
@@ -159,6 +161,7 @@ struct WatchCommand: ParsableCommand {
             target: target, trust: trust, window: windowOptions, decoder: playback.videoDecoder,
             buffer: playback.buffer.duration, recordPath: record, framesPath: frames, transcriptPath: transcript)
         options.bounds = playback.bounds
+        options.quality = quality.wish
         options.usesBluetooth = !noBluetooth
         options.sound = playback.sound
         options.sound.path = sound

@@ -56,12 +56,13 @@ extension WatchCommand {
             return try context.conclude(.failed("\(error)"))
         }
         for (reporter, viewer) in zip(reporters, wall.viewers) { reporter.connect(to: viewer) }
-        let writers = zip(hosts, wall.viewers).map { host, viewer in
-            (host.text, { @Sendable (input: LogInput) in viewer.write(input) })
-        }
+        let viewers = Dictionary(
+            zip(hosts.map(\.text), wall.viewers), uniquingKeysWith: { first, _ in first })
         context.actions.connect(
             ProgramActions.Handlers(
-                write: { _ in }, hosts: Dictionary(writers, uniquingKeysWith: { first, _ in first })))
+                write: { _ in },
+                hosts: viewers.mapValues { viewer in { @Sendable (input: LogInput) in viewer.write(input) } },
+                quality: { host, wish in host.flatMap { viewers[$0] }?.setQuality(wish) }))
         desk.readPrograms()
         let names = hosts.map { "“\(PeerText.name($0.text))”" }
         let rooms = hosts.map { RoomNameWatch($0) }

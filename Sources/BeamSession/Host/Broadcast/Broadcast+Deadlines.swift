@@ -3,7 +3,7 @@ import BeamMedia
 /// What is due of a guest's sender.
 extension Broadcast {
     mutating func deadlineReached(_ index: Int, now: MediaTime) {
-        if layers.sizeDeadlineReached(index, now: now) { return shownSizeChanged(index, now: now) }
+        if layers.deadlineReached(index, now: now) { return wishesChanged(index, now: now) }
         switch senders.all[index].deadlineReached(now: now) {
         case .none: break
         case .stopped:

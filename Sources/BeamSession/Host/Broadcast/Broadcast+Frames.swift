@@ -170,7 +170,7 @@ extension Broadcast {
         let (layer, shown) = (layers[index], layers.shown(index))
         let contribution = senders.all[index].contribution(stream.layers[layer], shown: shown, now: now)
         if senders.note(contribution, at: index) { isDirty[layer] = true }
-        senders.finishTurn(index, sizeDeadline: shown.deadline, now: now)
+        senders.finishTurn(index, wishDeadline: layers.deadline(index), now: now)
     }
 
     /// Counts a frame when its first viewer gets it.

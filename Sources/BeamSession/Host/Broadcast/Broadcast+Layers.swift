@@ -19,13 +19,14 @@ extension Broadcast {
             isDirty[from] = true
             isDirty[layers[index]] = true
             senders.all[index].layerChanged(now: now)
+            senders.all[index].quota.set(layers.bound(index), now: now)
             senders.markReady(index)
             if stream.isOn, senders.all[index].destination.isSet { join(index, now: now) }
             let session = senders.all[index].session.description
             let isReduced = layers[index] == SimulcastLayer.reduced
             emit(
                 isForSize
-                    ? .layerFitted(session: session, isReduced: isReduced)
+                    ? .layerFitted(session: session, isReduced: isReduced, isForWish: layers.isThereByWish(index))
                     : .layerChanged(session: session, isReduced: isReduced))
             if isForSize { stopIdleLayers() }
         }
@@ -64,12 +65,23 @@ extension Broadcast {
         stopIdleLayers()
     }
 
-    // MARK: Sizes
+    // MARK: Sizes and wishes
 
     mutating func shownSizeNamed(_ size: PixelSize?, by id: ViewerID, now: MediaTime) {
         guard let index = senders.index(of: id) else { return }
-        if layers.sizeNamed(size, by: index, now: now) {
-            shownSizeChanged(index, now: now)
+        wished(index, counts: layers.sizeNamed(size, by: index, now: now), now: now)
+    }
+
+    /// The most that the guest wishes to be sent.
+    mutating func qualityWanted(_ wish: QualityWish, by id: ViewerID, now: MediaTime) {
+        // The only layer is everybody's. The host hasn't offered it.
+        guard configuration.hasReducedLayer, let index = senders.index(of: id) else { return }
+        wished(index, counts: layers.qualityWanted(wish, by: index, now: now), now: now)
+    }
+
+    private mutating func wished(_ index: Int, counts: Bool, now: MediaTime) {
+        if counts {
+            wishesChanged(index, now: now)
         } else {
             // Its next deadline may be earlier now.
             senders.markReady(index)
@@ -78,12 +90,13 @@ extension Broadcast {
 
     mutating func pictureSizeChanged(_ size: PixelSize, now: MediaTime) {
         guard layers.pictureSizeChanged(size) else { return }
-        for index in senders.all.indices { shownSizeChanged(index, now: now) }
+        for index in senders.all.indices { wishesChanged(index, now: now) }
     }
 
-    mutating func shownSizeChanged(_ index: Int, now: MediaTime) {
+    mutating func wishesChanged(_ index: Int, now: MediaTime) {
         layers.fitPicture(index)
         tellLimit(index)
+        senders.all[index].quota.set(layers.bound(index), now: now)
         senders.markReady(index)
         chooseLayer(index, now: now)
     }

@@ -15,6 +15,8 @@ public struct Broadcast: Sendable {
         public var pacing: Pacing
         /// The encoder's highest rate in bits a second.
         public var bitRate: Int
+        /// The most frames a second that the encoder makes; infinite if that isn't known.
+        public var frameRate: Double
         /// The full layer is 4:4:4. Viewers that can't decode that get the reduced layer.
         public var usesFullChroma: Bool
         /// There may be sound (`handleSound`).
@@ -23,9 +25,10 @@ public struct Broadcast: Sendable {
         public var hasReducedLayer: Bool
 
         public init(
-            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false, hasSound: Bool = false,
-            hasReducedLayer: Bool = true
+            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, frameRate: Double = .infinity,
+            usesFullChroma: Bool = false, hasSound: Bool = false, hasReducedLayer: Bool = true
         ) {
+            self.frameRate = frameRate
             self.hasReducedLayer = hasReducedLayer
             self.pacing = pacing
             self.bitRate = bitRate
@@ -92,8 +95,8 @@ public struct Broadcast: Sendable {
         self.random = random
         stream = HostStream(configuration.pacing, random: &self.random)
         layers = LayerAssignment(
-            bitRate: configuration.bitRate, usesFullChroma: configuration.usesFullChroma,
-            hasReducedLayer: configuration.hasReducedLayer)
+            bitRate: configuration.bitRate, frameRate: configuration.frameRate,
+            usesFullChroma: configuration.usesFullChroma, hasReducedLayer: configuration.hasReducedLayer)
     }
 
     /// The next thing that was decided already; nil if there is none. Unlike `pollOutput` it begins nothing.

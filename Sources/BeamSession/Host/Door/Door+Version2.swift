@@ -188,6 +188,7 @@ extension Door {
                 let size = width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil
                 outputs.append(.message(viewer, .shownSize(size)))
             case .soundWanted(let isWanted): outputs.append(.message(viewer, .soundWanted(isWanted)))
+            case .qualityWanted(let wish): outputs.append(.message(viewer, .qualityWanted(wish)))
             case .room(let message): outputs.append(.message(viewer, .room(message)))
             case .bye: left(viewer, reason: "its program has ended", now: now)
             default: break

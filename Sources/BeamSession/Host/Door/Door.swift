@@ -138,6 +138,8 @@ public struct Door: Sendable {
         case shownSize(PixelSize?)
         /// It wants sound, or none at present.
         case soundWanted(Bool)
+        /// The most that it wishes to be sent.
+        case qualityWanted(QualityWish)
         /// A message of the room's log.
         case room(LogMessage)
     }

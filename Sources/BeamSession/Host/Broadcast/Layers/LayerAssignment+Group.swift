@@ -47,7 +47,7 @@ extension LayerAssignment {
         var viewers = places.indices.map { index -> LayerDivision.Viewer in
             let place = places[index]
             let isFixed =
-                place.device == nil || place.shown.isSmall || !paths.path(index).isReachable
+                place.device == nil || isSmall(index) || !paths.path(index).isReachable
                 || usesFullChroma && !place.decodesFullChroma
             var rate = limit
             if case .bound(let bound) = paths.layerPath(index, now: now) { rate = min(limit, Double(bound)) }

@@ -4,7 +4,7 @@ import BeamWire
 /// Says which guest gets which simulcast layer, and how large the reduced layer has to be.
 ///
 /// What decides: what each guest's path carries (`GuestPaths`), the size in which it shows the picture and the largest
-/// picture that it takes (`ShownSize`), its decoder and version, whether it shares a bottleneck with others
+/// picture that it takes (`ShownSize`), the most that it wishes to be sent (`WishedQuality`), its decoder and version, whether it shares a bottleneck with others
 /// (`SharedBottleneck`), and whether somebody records the full layer. A guest that changes layers costs those in its new
 /// layer a keyframe, which is paid from its budget.
 ///
@@ -20,6 +20,9 @@ struct LayerAssignment: Sendable {
         fileprivate(set) var layer: Int
         /// In which size the viewer shows the picture.
         fileprivate(set) var shown = ShownSize()
+        fileprivate(set) var wish = WishedQuality()
+        /// It was moved to the reduced layer while it had a wish.
+        fileprivate(set) var isThereByWish = false
         fileprivate var hysteresis = LayerHysteresis()
         fileprivate var budget = KeyframeBudget()
         /// The full picture's size of which the viewer was told that it gets less; nil: it gets all of it.
@@ -31,7 +34,8 @@ struct LayerAssignment: Sendable {
         case none
         /// Another size of the reduced layer is enough for it.
         case size
-        /// It gets another layer. `isForSize`: because of the size in which it shows the picture, or takes it.
+        /// It gets another layer. `isForSize`: because of the size in which it shows the picture, or takes it, or because of
+        /// the most that it wishes.
         case layer(from: Int, isForSize: Bool)
     }
 
@@ -56,6 +60,8 @@ struct LayerAssignment: Sendable {
 
     /// The options' bits a second.
     let bitRate: Int
+    /// The most frames a second that the full layer has.
+    let frameRate: Double
     /// The full layer is 4:4:4.
     let usesFullChroma: Bool
     /// Somebody encodes a reduced layer. If not, all guests have the full one, whatever their paths carry.
@@ -71,8 +77,9 @@ struct LayerAssignment: Sendable {
     /// reconnects.
     private(set) var history: [(device: DeviceKey, isPaired: Bool, hysteresis: LayerHysteresis)] = []
 
-    init(bitRate: Int, usesFullChroma: Bool, hasReducedLayer: Bool = true) {
+    init(bitRate: Int, frameRate: Double = .infinity, usesFullChroma: Bool, hasReducedLayer: Bool = true) {
         self.bitRate = bitRate
+        self.frameRate = frameRate
         self.usesFullChroma = usesFullChroma
         self.hasReducedLayer = hasReducedLayer
     }
@@ -80,7 +87,7 @@ struct LayerAssignment: Sendable {
     /// The layer of the guest at that index.
     subscript(index: Int) -> Int { places[index].layer }
 
-    /// In which size the guest shows the picture. At its `deadline`, `sizeDeadlineReached` is to be called.
+    /// In which size the guest shows the picture.
     func shown(_ index: Int) -> ShownSize { places[index].shown }
 
     // MARK: Guests
@@ -142,7 +149,7 @@ struct LayerAssignment: Sendable {
     mutating func choose(_ index: Int, _ paths: some GuestPaths, use: inout LayerUse, now: MediaTime) -> Change {
         let path = paths.path(index)
         guard hasReducedLayer, path.reports, !path.isSilent else { return .none }
-        let (isDecided, change) = fitShownSize(index, paths, now: now)
+        let (isDecided, change) = fitWishes(index, paths, now: now)
         if isDecided || usesFullChroma && !places[index].decodesFullChroma || isInGroup(index) { return change }
         if places[index].layer == SimulcastLayer.full {
             // Only a path below the layer's rate is compared with the others', which takes a look at each of them.
@@ -210,10 +217,10 @@ struct LayerAssignment: Sendable {
     }
 }
 
-// MARK: - Shown sizes
+// MARK: - Shown sizes and wishes
 
-/// Guests that show the picture small, or take none as large as the full one, get the reduced layer, made as large as they
-/// need and take.
+/// Guests that show the picture small, or take none as large as the full one, or wish less than the full layer has, get the
+/// reduced layer, made as large as they need, take and wish.
 ///
 /// What a guest says affects its own layer only. The reduced layer is never smaller than any of its guests needs, and one
 /// that was moved there because of its path needs all of it. What a guest takes bounds the layer for all of them, because it
@@ -225,9 +232,34 @@ extension LayerAssignment {
         places[index].shown.received(size, now: now)
     }
 
-    /// True if a size that the guest has named counts from now on.
-    mutating func sizeDeadlineReached(_ index: Int, now: MediaTime) -> Bool {
-        places[index].shown.deadlineReached(now: now)
+    /// The most that the guest wishes to be sent. True if that counts now; otherwise it may at its `deadline`.
+    mutating func qualityWanted(_ wish: QualityWish, by index: Int, now: MediaTime) -> Bool {
+        places[index].wish.received(wish, now: now)
+    }
+
+    /// When to call `deadlineReached`; nil while nothing that the guest has said waits.
+    func deadline(_ index: Int) -> MediaTime? {
+        [places[index].shown.deadline, places[index].wish.deadline].compactMap(\.self).min()
+    }
+
+    /// True if a size or a wish that the guest has named counts from now on.
+    mutating func deadlineReached(_ index: Int, now: MediaTime) -> Bool {
+        let (size, wish) = (places[index].shown.deadlineReached(now: now), places[index].wish.deadlineReached(now: now))
+        return size || wish
+    }
+
+    /// The most that is to be sent to the guest. In the full layer, where a guest with a wish is for moments only, others
+    /// would pay for it.
+    func bound(_ index: Int) -> QualityWish {
+        places[index].layer == SimulcastLayer.reduced ? places[index].wish.current : .any
+    }
+
+    /// The guest was moved because of the most that it wishes.
+    func isThereByWish(_ index: Int) -> Bool { places[index].isThereByWish }
+
+    /// Less than the full layer is enough for the guest, or all that it takes or wishes.
+    func isSmall(_ index: Int) -> Bool {
+        places[index].shown.isSmall || places[index].wish.isBelow(bitRate: bitRate, frameRate: frameRate)
     }
 
     /// The full picture has another size. False if it hasn't.
@@ -238,7 +270,10 @@ extension LayerAssignment {
     }
 
     /// Finds anew how large a picture is enough for the guest.
-    mutating func fitPicture(_ index: Int) { places[index].shown.fit(pictureSize) }
+    mutating func fitPicture(_ index: Int) {
+        places[index].shown.maxSize = places[index].wish.current.maxSize
+        places[index].shown.fit(pictureSize)
+    }
 
     /// The full picture's size if the guest gets less of it, and whether that is news. To be told to the guest.
     mutating func takeLimit(_ index: Int) -> (full: PixelSize?, isNews: Bool) {
@@ -247,27 +282,27 @@ extension LayerAssignment {
         return (full, full != places[index].toldSize)
     }
 
-    /// Chooses the guest's layer by the size in which it shows the picture. If that decides it (`isDecided`), its path has no
-    /// say: the reduced layer is right for every path.
-    private mutating func fitShownSize(
+    /// Chooses the guest's layer by the size in which it shows the picture and by what it wishes. If that decides it
+    /// (`isDecided`), its path has no say: the reduced layer is right for every path.
+    private mutating func fitWishes(
         _ index: Int, _ paths: some GuestPaths, now: MediaTime
     ) -> (isDecided: Bool, Change) {
-        let (shown, layer) = (places[index].shown, places[index].layer)
-        guard shown.isOutdated || shown.isSmall != (layer == SimulcastLayer.reduced) else {
-            return (shown.isSmall, .none)
-        }
-        if shown.isSmall {
+        let (shown, layer, isSmall) = (places[index].shown, places[index].layer, isSmall(index))
+        guard shown.isOutdated || isSmall != (layer == SimulcastLayer.reduced) else { return (isSmall, .none) }
+        if isSmall {
             if layer == SimulcastLayer.full {
                 guard mayDisturb(SimulcastLayer.reduced, index, paths, now: now) else { return (false, .none) }
                 places[index].shown.apply()
+                places[index].isThereByWish = places[index].wish.current != .any
                 return (true, move(index, to: SimulcastLayer.reduced, isForSize: true, now: now))
             }
             let mayApply = !changesReducedLayer(index) || mayDisturb(SimulcastLayer.reduced, index, paths, now: now)
             if mayApply { places[index].shown.apply() }
             return (true, mayApply ? .size : .none)
         }
-        guard shown.isOutdated else { return (false, .none) }
-        guard layer == SimulcastLayer.reduced, !isBoundToReduced(index) else {
+        let mayReturn = layer == SimulcastLayer.reduced && !isBoundToReduced(index)
+        guard shown.isOutdated || mayReturn else { return (false, .none) }
+        guard mayReturn else {
             // It stays for another reason.
             guard layer == SimulcastLayer.full || mayDisturb(layer, index, paths, now: now) else {
                 return (false, .none)

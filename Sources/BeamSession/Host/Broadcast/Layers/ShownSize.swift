@@ -1,7 +1,7 @@
 import BeamMedia
 
-/// In which size a viewer shows the picture and how large pictures may be for it, as it says; and how large a picture is
-/// enough for that. A pure value.
+/// In which size a viewer shows the picture, how large pictures may be for it and how large it wishes them at most, as it
+/// says; and how large a picture is enough for that. A pure value.
 ///
 /// Sizes are in steps of an eighth, so that a viewer whose window changes by a pixel changes nothing.
 struct ShownSize: Sendable {
@@ -13,10 +13,14 @@ struct ShownSize: Sendable {
 
     /// The largest pictures that the viewer takes; nil: any.
     var bounds: PictureBounds?
+    /// The longer side of the largest picture that the viewer wishes; nil: any.
+    var maxSize: Int?
     /// Within the bounds: the largest share of the full picture's width and height, in eighths.
     private(set) var limit = StreamDemand.wholeSize
     /// The same for others in its layer.
     private(set) var limitForOthers = StreamDemand.wholeSize
+    /// Within `maxSize`: the largest share.
+    private var wished = StreamDemand.wholeSize
     /// Limits how often a change counts.
     private var announced = Announcement<PixelSize?>()
     /// Nil: any.
@@ -29,8 +33,8 @@ struct ShownSize: Sendable {
     /// When to call `deadlineReached`; nil while nothing waits.
     var deadline: MediaTime? { announced.deadline }
 
-    /// A smaller picture than the full one is enough, or all that the viewer takes.
-    var isSmall: Bool { wanted <= Self.mostReduced || isLimited }
+    /// A smaller picture than the full one is enough, or all that the viewer takes or wishes.
+    var isSmall: Bool { wanted <= Self.mostReduced || isLimited || wished < StreamDemand.wholeSize }
 
     /// The viewer doesn't take the full picture.
     var isLimited: Bool { limit < StreamDemand.wholeSize }
@@ -51,18 +55,21 @@ struct ShownSize: Sendable {
 
     /// Finds what is enough of a picture of the size `full`; nil: not known.
     mutating func fit(_ full: PixelSize?) {
-        (limit, limitForOthers) = (StreamDemand.wholeSize, StreamDemand.wholeSize)
+        (limit, limitForOthers, wished) = (StreamDemand.wholeSize, StreamDemand.wholeSize, StreamDemand.wholeSize)
         if let bounds, let full, !bounds.contains(full) {
             limit = bounds.eighths(of: full)
             limitForOthers = max(limit, Self.least.eighths(of: full))
         }
-        wanted = limit
+        if let maxSize, let full {
+            wished = PictureBounds(sides: PixelSize(width: maxSize, height: maxSize)).eighths(of: full)
+        }
+        wanted = min(limit, wished)
         guard let size, let full, full.area > 0 else { return }
         let scale = min(
             Double(size.width) / Double(full.width), Double(size.height) / Double(full.height))
         // The picture fills one side of the rectangle in which it is shown. A tenth of a step too small isn't seen.
         let eighths = Int(clamping: min(1, scale) * Double(StreamDemand.wholeSize) + 0.9)
-        wanted = min(limit, max(1, eighths))
+        wanted = min(wanted, max(1, eighths))
     }
 
     mutating func apply() { applied = isSmall ? wanted : StreamDemand.wholeSize }

@@ -288,7 +288,12 @@ struct PathControl: Sendable {
     var rate: Int { Int(clamping: allowed) }
 
     /// What is left for frames, in bits a second.
-    func frameRate(now: MediaTime) -> Double { max(allowed * Self.leastFrameShare, allowed - side.rate(now: now)) }
+    func frameRate(now: MediaTime) -> Double { frameRate(of: allowed, now: now) }
+
+    /// What is left for frames of so many bits a second.
+    func frameRate(of all: Double, now: MediaTime) -> Double {
+        max(all * Self.leastFrameShare, all - side.rate(now: now))
+    }
 
     /// The share that frames keep, so that something is seen.
     private static let leastFrameShare = 0.25

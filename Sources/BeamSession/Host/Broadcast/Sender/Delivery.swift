@@ -117,12 +117,30 @@ struct Delivery: Sendable {
             clamping: Double(retransmissions.count * MediaLimits.datagramLength) * 8 / Double(max(1, path.rate)))
     }
 
-    /// How much of the encoder's output the path carries, after retransmissions and parity.
-    func layerPath(now: MediaTime) -> LayerRate.Path {
+    /// How much of the encoder's output the path carries, after retransmissions and parity, and the viewer wishes at most:
+    /// `wish` bits a second of all that is sent.
+    func layerPath(wish: Int?, now: MediaTime) -> LayerRate.Path {
+        let carried = carriedPath(now: now)
+        guard let wish else { return carried }
+        let wished = frames(path.frameRate(of: Double(wish), now: now) * Self.wishShare)
+        if case .bound(let rate) = carried { return .bound(min(rate, wished)) }
+        return .bound(wished)
+    }
+
+    /// What the encoder gets of a wish, because frames exceed the rate for moments and mustn't wait for that
+    /// (`SendingQuota`).
+    private static let wishShare = 0.9
+
+    private func carriedPath(now: MediaTime) -> LayerRate.Path {
         // All viewers of a bottleneck count alike, whatever one of them loses.
         if let share = path.share { return .bound(Int(clamping: share.rate * Self.payloadShare)) }
         guard path.isBound else { return path.isMeasured ? .unbound : .unknown }
-        return .bound(Int(clamping: path.frameRate(now: now) * Self.payloadShare / (1 + path.loss + parity.share)))
+        return .bound(frames(path.frameRate(now: now)))
+    }
+
+    /// What of `rate` on the wire is left for frames as the encoder makes them.
+    private func frames(_ rate: Double) -> Int {
+        Int(clamping: rate * Self.payloadShare / (1 + path.loss + parity.share))
     }
 
     /// The share of a full datagram that isn't headers.

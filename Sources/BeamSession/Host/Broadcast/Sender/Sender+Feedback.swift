@@ -100,8 +100,10 @@ extension Sender {
 
     // MARK: Contribution to the layer
 
-    /// How much of the encoder's output the path carries, after retransmissions and parity.
-    func layerPath(now: MediaTime) -> LayerRate.Path { delivery?.layerPath(now: now) ?? .unbound }
+    /// How much of the encoder's output the path carries and the viewer wishes, after retransmissions and parity.
+    func layerPath(now: MediaTime) -> LayerRate.Path {
+        delivery?.layerPath(wish: quota.wish.bitRate, now: now) ?? .unbound
+    }
 
     /// A backlog that takes longer than this to send holds the encoder: a frame made now would only wait, too.
     static let longestBacklog = Duration.milliseconds(5)
@@ -119,7 +121,7 @@ extension Sender {
             layer: layer.number, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
             eighths: shown.applied, limit: shown.limit, limitForOthers: shown.limitForOthers,
-            isWatching: destination.isSet,
+            frameRate: quota.wish.frameRate, isWatching: destination.isSet,
             isExpected: !destination.isSet && validation.expiry != nil)
     }
 }

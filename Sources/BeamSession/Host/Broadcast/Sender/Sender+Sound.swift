@@ -12,10 +12,11 @@ extension Sender {
     /// For so long sound waits for a picture.
     private static let soundPatience = Duration.seconds(3)
 
-    /// Chooses the rate of the sound by what the path carries. True if it has changed.
+    /// Chooses the rate of the sound by what the path carries and the viewer wishes. True if it has changed.
     mutating func chooseSound(now: MediaTime) -> Bool {
         if let path = delivery?.path, path.loss > Self.lossOfSound { sound.pathLost(now: now) }
-        return sound.choose(pathRate: delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }, now: now)
+        let carried = delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }
+        return sound.choose(pathRate: [carried, quota.wish.bitRate].compactMap(\.self).min(), now: now)
     }
 
     /// From this share of lost pictures' datagrams on, the sound is taken to lose packets, too.
@@ -24,6 +25,7 @@ extension Sender {
     /// A datagram of sound is being sent. It goes first: the pictures' bursts wait for it.
     mutating func soundSent(bytes: Int, now: MediaTime) {
         bucket.charge(bytes, now: now)
+        quota.charge(bytes, now: now)
         sound.sent(bytes: bytes, now: now)
         delivery?.soundSent(bytes: bytes, rate: sound.rate(now: now), now: now)
         totals.bytes += UInt64(bytes)

@@ -35,12 +35,14 @@ struct Sender: Sendable {
     private(set) var cursor = Cursor()
     private var pace: Pacing
     var bucket: TokenBucket
+    /// The most that the viewer wishes.
+    var quota = SendingQuota()
     var tail = TailProbe()
     /// When the token bucket allows the next burst; nil while none waits for it.
     private(set) var burstAllowedAt: MediaTime?
     /// When the next retransmission may leave; nil while none waits.
     private(set) var retransmissionAt: MediaTime?
-    /// The congestion window is full, or the path silent.
+    /// The congestion window is full, the path silent, or the viewer's wish used up for the moment.
     private(set) var isBlocked = false
     var nextProbe: MediaTime?
     /// When to repeat the keyframe request for this viewer, in case it got lost.
@@ -184,10 +186,12 @@ struct Sender: Sendable {
         return nil
     }
 
-    /// The frame is disposable and late, so it is skipped in favour of the next one.
-    private func isToBeSkipped(_ position: Int, in layer: SimulcastLayer, now: MediaTime) -> Bool {
+    /// The frame is disposable, and late or more than the viewer wishes, so it is skipped in favour of the next one.
+    private mutating func isToBeSkipped(_ position: Int, in layer: SimulcastLayer, now: MediaTime) -> Bool {
         let frame = layer[position]
-        guard frame.unit.isDisposable, delivery?.path.isBound ?? false else { return false }
+        guard frame.unit.isDisposable else { return false }
+        if quota.leavesOut(frame.unit.range.count, now: now) { return true }
+        guard delivery?.path.isBound ?? false else { return false }
         return position + 1 < layer.end || now - frame.pushed > Self.latestBegin
     }
 
@@ -215,7 +219,12 @@ struct Sender: Sendable {
         // The parity needed may have become less than was sent already.
         guard start < end else { return nil }
         let range = start..<min(start + limit, end)
+        if let time = quota.take(range.count, now: now) {
+            (burstAllowedAt, isBlocked) = (time, true)
+            return nil
+        }
         if let time = bucket.take(range.count, now: now) {
+            quota.putBack(range.count)
             burstAllowedAt = time
             return nil
         }
@@ -258,6 +267,7 @@ struct Sender: Sendable {
         if cut.size != lastSize { (lastSize, freshFrom) = (cut.size, max(freshFrom, position)) }
         keyframeRetry = nil
         tail.frameSent(now: now)
+        quota.frameBegan(now: now)
         totals.frames += 1
         if frame.unit.isKeyframe { totals.keyframes += 1 }
         guard let number = frame.number else { return }
@@ -320,6 +330,7 @@ struct Sender: Sendable {
         totals.retransmissions += UInt64(Self.datagrams(length, size.length))
         sent(length, size.length, now: now)
         bucket.charge(length, now: now)
+        quota.charge(length, now: now)
         return MediaBurst(bytes: memory, range: 0..<length, segmentSize: size.length, address: address)
     }
 

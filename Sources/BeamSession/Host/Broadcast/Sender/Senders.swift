@@ -21,6 +21,8 @@ struct Senders: Sendable {
         /// The largest share that it takes, and that it leaves to others.
         var limit = StreamDemand.wholeSize
         var limitForOthers = StreamDemand.wholeSize
+        /// The most frames a second that its viewer wishes; nil: all.
+        var frameRate: Double?
         /// The stream goes to it.
         var isWatching = false
         /// Its address is being validated; it gets the layer after that.
@@ -134,14 +136,14 @@ struct Senders: Sendable {
         return nil
     }
 
-    /// The sender has nothing more to send now. `sizeDeadline`: when the size in which its viewer shows the picture may count.
-    mutating func finishTurn(_ index: Int, sizeDeadline: MediaTime?, now: MediaTime) {
+    /// The sender has nothing more to send now. `wishDeadline`: when what its viewer has said of sizes and rates may count.
+    mutating func finishTurn(_ index: Int, wishDeadline: MediaTime?, now: MediaTime) {
         if isReady[index] {
             isReady[index] = false
             readyCount -= 1
         }
         var (until, reason) = all[index].wait
-        if let sizeDeadline, sizeDeadline < until { (until, reason) = (sizeDeadline, .shownSize) }
+        if let wishDeadline, wishDeadline < until { (until, reason) = (wishDeadline, .wish) }
         wakes[index] = Wake(
             time: until > now ? max(until, now + Self.shortestWait) : now + Self.waitAfterNothing, reason: reason)
     }

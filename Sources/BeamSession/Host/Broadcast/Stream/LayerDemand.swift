@@ -10,7 +10,7 @@ struct LayerDemand: Sendable {
     private static let temporalCost = 1.4
 
     let demand: StreamDemand
-    /// A viewer's path carries too little for this rate.
+    /// A viewer's path carries too little for this rate, or the viewer wishes fewer frames than the others.
     let hasSlowViewer: Bool
     /// The share of parity to make: the largest that a viewer needs.
     let parityShare: Double
@@ -35,10 +35,13 @@ struct LayerDemand: Sendable {
         var (isWatched, isExpected, isFree, isAnyStreaming) = (false, false, false, false)
         var (awaiting, followers, parity) = (false, 0, 0.0)
         var (eighths, limit) = (0, StreamDemand.wholeSize)
+        // Infinite: somebody wishes all frames.
+        var frameRate = 0.0
         for sender in senders {
             if sender.isWatching || sender.isExpected {
                 eighths = max(eighths, min(sender.eighths, sender.limit))
                 limit = min(limit, sender.limitForOthers)
+                frameRate = max(frameRate, sender.frameRate ?? .infinity)
             }
             isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
@@ -61,7 +64,9 @@ struct LayerDemand: Sendable {
         hasSlowViewer =
             (followers > 1 || isKept)
             && senders.contains { sender in
-                guard sender.isReachable, case .bound(let own) = sender.path else { return false }
+                guard sender.isReachable else { return false }
+                if isReduced, sender.frameRate ?? .infinity < frameRate { return true }
+                guard case .bound(let own) = sender.path else { return false }
                 return Double(own) < LayerRate.comparable * needed
             }
         parityShare = parity
@@ -77,7 +82,10 @@ struct LayerDemand: Sendable {
             demand.isHeld = !(isKept || isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
             demand.frameDivisor = isKept ? 1 : frameDivisor
-            if isReduced { demand.eighths = min(eighths, limit) }
+            if isReduced {
+                demand.eighths = min(eighths, limit)
+                demand.frameRate = frameRate.isFinite ? frameRate : nil
+            }
         }
         self.demand = demand
     }
