@@ -38,8 +38,16 @@ import Glibc
     var zoom: Zoom?
     /// Where the pointer was last while it drags a zoomed picture, in pixels.
     var dragged: (x: Int, y: Int)?
-    /// Whether Escape leads back to the list of hosts: for the list of keys.
+    /// Whether Escape leads back to the list of hosts: for the list of keys, and the menu.
     public var hasList = false
+    /// What the menu can't know by itself.
+    public var commandStates = WindowCommandStates()
+    /// What a typed address is worth; nil: none is taken.
+    var checkAddress: ((String) -> AddressVerdict)?
+    /// The window stays above others.
+    public internal(set) var isAlwaysOnTop = false
+    /// Why it can't, as found when the menu was opened.
+    var topObstacle: String?
 
     let grid = SourceGrid()
     /// See `WindowOptions.isRoom`.
@@ -109,6 +117,7 @@ import Glibc
         scale = window.scale(x11)
         placement.setInitialSize(scale: scale, sources: options.sources)
         if options.isFullscreen { setFullscreen(true) }
+        if options.isAlwaysOnTop, alwaysOnTopObstacle == nil { setAlwaysOnTop(true) }
         SDL_ShowWindow(window.raw)
         redrawIfNeeded()
     }
@@ -175,6 +184,7 @@ import Glibc
 
     /// Redraws now if anything except the picture has changed. `waitForEvents` does so too.
     public func redrawIfNeeded() {
+        refreshMenu()
         if redrawDeadline <= .now { isStale = true }
         if isStale { draw(.everything) } else if areLayersStale { draw(.pictures([])) }
     }

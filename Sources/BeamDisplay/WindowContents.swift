@@ -7,14 +7,32 @@ public struct WindowMessage: Hashable, Sendable {
     /// A code to compare with another screen's. Shown as large as the window allows; six or nine digits are shown in
     /// groups of three.
     public var code: String?
-    /// Enter does what the message offers: `.offerTaken`.
-    public var takesEnter: Bool
+    /// What can be done. Enter or a click presses one; Tab and the arrow keys go from one to the next.
+    public var buttons: [WindowButton]
 
-    public init(headline: String, detail: String? = nil, code: String? = nil, takesEnter: Bool = false) {
+    public init(headline: String, detail: String? = nil, code: String? = nil, buttons: [WindowButton] = []) {
         self.headline = headline
         self.detail = detail
         self.code = code
-        self.takesEnter = takesEnter
+        self.buttons = buttons
+    }
+}
+
+/// What a message or a code entry offers.
+public enum WindowButton: Hashable, Sendable {
+    /// `.offerTaken`
+    case tryAgain
+    /// The person at the host is to be asked: `.offerTaken`.
+    case askPerson
+    /// Back to the list of hosts: `.listWanted`.
+    case chooseAnother
+
+    var words: String {
+        switch self {
+        case .tryAgain: "Try again"
+        case .askPerson: "Ask there"
+        case .chooseAnother: "Choose another"
+        }
     }
 }
 
@@ -28,13 +46,16 @@ public struct CodePrompt: Hashable, Sendable {
     public var offer: String?
     /// Enter takes the offer, as long as no digit is typed: `.offerTaken`.
     public var takesOffer: Bool
+    /// The same, and others, for clicks.
+    public var buttons: [WindowButton]
     /// Input is blocked: the digits are being checked, or there were too many wrong attempts.
     public var isWaiting: Bool
 
     public init(
         headline: String, problem: String? = nil, offer: String? = nil, takesOffer: Bool = false,
-        isWaiting: Bool = false
+        buttons: [WindowButton] = [], isWaiting: Bool = false
     ) {
+        self.buttons = buttons
         self.headline = headline
         self.problem = problem
         self.offer = offer
@@ -138,9 +159,42 @@ public struct PickerEntry: Hashable, Sendable {
     public var name: String
     /// A second, smaller line, for example the address.
     public var detail: String?
+    /// It isn't there at the moment, and is drawn less bright.
+    public var isAway: Bool
 
-    public init(name: String, detail: String? = nil) {
+    public init(name: String, detail: String? = nil, isAway: Bool = false) {
         self.name = name
         self.detail = detail
+        self.isAway = isAway
+    }
+}
+
+/// What a typed address is worth.
+public enum AddressVerdict: Hashable, Sendable {
+    case good
+    /// It will be looked for, but may be mistyped: a sentence.
+    case doubtful(String)
+    /// Nothing can be looked for: what is wrong, and what to write.
+    case bad(String)
+
+    var words: String? {
+        switch self {
+        case .good: nil
+        case .doubtful(let words), .bad(let words): words
+        }
+    }
+}
+
+/// What an owner knows about the commands of its window, for the marks in the menu and for entries that can't be used.
+public struct WindowCommandStates: Hashable, Sendable {
+    /// Nil: no sound is played here.
+    public var isMuted: Bool?
+    /// In a room: this member shares.
+    public var isSharing: Bool
+    /// In a room: what it shares is paused.
+    public var isPaused: Bool
+
+    public init(isMuted: Bool? = nil, isSharing: Bool = false, isPaused: Bool = false) {
+        (self.isMuted, self.isSharing, self.isPaused) = (isMuted, isSharing, isPaused)
     }
 }

@@ -41,6 +41,8 @@ public struct WindowOptions: Sendable {
     /// What is shown comes from the members of a room: captions, notes and the transcript are the room's, whichever source
     /// is in focus, and there are keys for what a member does (`shareToggled`, `pauseToggled`, `people`).
     public var isRoom = false
+    /// The window stays above others, where that can be done.
+    public var isAlwaysOnTop = false
     /// For some seconds after the first picture, a line names a few keys.
     public var hintsKeys = false
 
@@ -88,11 +90,20 @@ public enum WindowEvent: Hashable, Sendable {
     case noteWritten(String)
     /// The person chose the entry with this index in the list last given to `setPicker`.
     case chosen(Int)
+    /// The person typed an address below the list, which `setPicker`'s check didn't refuse.
+    case addressEntered(String)
+    /// The person wants to go back to the list of hosts, by a button or the menu.
+    case listWanted
+    /// The person wants a screenshot of the picture in focus, which `picture(of:)` has.
+    case screenshotWanted
+    /// The person has put the window above all others, or not any more.
+    case alwaysOnTop(Bool)
     /// The person typed or pasted the six digits that `setCodeEntry` asked for.
     case codeEntered(String)
     /// The person pressed Escape instead of typing the code. The prompt stays until `setCodeEntry` removes it.
     case codeGivenUp
-    /// The person has taken the offer of the code entry (`CodePrompt.offer`) or of a message (`WindowMessage.takesEnter`).
+    /// The person has taken the offer of the code entry (`CodePrompt.offer`), or pressed a button of `WindowButton` that says
+    /// so.
     case offerTaken
     /// The person pressed Escape, and there was nothing in the window to close or to leave.
     case escaped

@@ -106,7 +106,7 @@ public struct MeetingStay: Sendable {
         _ finish: @escaping @Sendable (Ending) throws -> Void
     ) throws(DisplayError) -> MeshWindow? {
         guard let viewers = meeting.viewers, let window else { return nil }
-        return try MeshWindow(
+        let shown = try MeshWindow(
             window, board: meeting.board, viewers: viewers,
             actions: MeshWindow.Actions(
                 write: { [meeting] in meeting.write($0) }, toggleShare: { [meeting] in meeting.toggleShare() },
@@ -116,6 +116,8 @@ public struct MeetingStay: Sendable {
                 decide: { [meeting] in meeting.decideInWindow($0, accept: $1) },
                 decideRelay: { [meeting] in meeting.decideRelay($0, through: $1, accept: $2) })
         ) { [context] in context.endWithoutDisplay(finish) }
+        if let words = shown.unmetWish { context.say("Warning: \(words)") }
+        return shown
     }
 
     /// Leaves the room for another one. If that doesn't let this device in, it comes back, or makes the room anew.

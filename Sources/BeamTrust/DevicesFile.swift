@@ -5,10 +5,11 @@ import Foundation
 ///
 ///     { "version": 1, "devices": [
 ///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z",
-///           "places": ["192.0.2.7:52345"], "addresses": ["192.0.2.7:52345", "[fe80::1%eth0]:52345"] } ] }
+///           "places": ["192.0.2.7:52345"], "addresses": ["192.0.2.7:52345", "[fe80::1%eth0]:52345"],
+///           "seenAt": "2026-03-14T17:05:00Z" } ] }
 ///
 /// Unknown members are ignored. Unknown roles are an error, because the next change would drop them. What isn't an
-/// address in `addresses` is dropped: the list only saves time.
+/// address in `addresses` is dropped, and so is a `seenAt` that can't be read: both only save time.
 enum DevicesFile {
     static let version = 1
     /// In bytes.
@@ -37,6 +38,7 @@ enum DevicesFile {
         /// Omitted if empty; older files don't have it.
         var places: [String]?
         var addresses: Addresses?
+        var seenAt: LastTime?
     }
 
     /// Never fails to decode.
@@ -66,6 +68,27 @@ enum DevicesFile {
         }
     }
 
+    /// Never fails to decode.
+    private struct LastTime: Codable {
+        var date: Date?
+
+        /// Nil: it isn't known, and the member is omitted.
+        init?(_ date: Date?) {
+            guard let date else { return nil }
+            self.date = date
+        }
+
+        init(from decoder: any Decoder) {
+            let text = try? decoder.singleValueContainer().decode(String.self)
+            date = text.flatMap { try? Date($0, strategy: .iso8601) }
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(date?.formatted(.iso8601))
+        }
+    }
+
     static func encode(_ devices: [RememberedDevice]) -> [UInt8] {
         let form = Form(
             version: version,
@@ -73,7 +96,7 @@ enum DevicesFile {
                 Entry(
                     name: device.name, key: device.key.hex, roles: device.roles.map(\.rawValue).sorted(),
                     pairedAt: device.pairedAt.formatted(.iso8601), places: device.places.isEmpty ? nil : device.places,
-                    addresses: Addresses(device.addresses))
+                    addresses: Addresses(device.addresses), seenAt: LastTime(device.seenAt))
             })
         return StoredForm.bytes(form)
     }
@@ -122,7 +145,7 @@ enum DevicesFile {
         }
         return RememberedDevice(
             asStored: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt, places: entry.places ?? [],
-            addresses: entry.addresses?.all ?? [])
+            addresses: entry.addresses?.all ?? [], seenAt: entry.seenAt?.date)
     }
 
     private static func sorted(_ devices: [RememberedDevice]) -> [RememberedDevice] {

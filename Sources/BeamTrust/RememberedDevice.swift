@@ -35,23 +35,25 @@ public struct RememberedDevice: Hashable, Sendable {
     /// Numeric addresses at which it proved its key last, however it was found. Newest first, at most `maxAddresses`.
     /// They say only where to look for it.
     public let addresses: [KnownAddress]
+    /// The last time that it was watched from here, in whole seconds, to within an hour; nil: not known.
+    public let seenAt: Date?
 
     /// The name comes from the other device, so it is cleaned (`PeerText`). If nothing is left, the key's first digits
     /// are used.
     public init(
         name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String] = [],
-        addresses: [KnownAddress] = []
+        addresses: [KnownAddress] = [], seenAt: Date? = nil
     ) {
         let shown = PeerText.name(name)
         self.init(
             asStored: shown == PeerText.unnamed ? key.description : shown, key: key, roles: roles, pairedAt: pairedAt,
-            places: places, addresses: addresses)
+            places: places, addresses: addresses, seenAt: seenAt)
     }
 
     /// With a name from the file, unchanged.
     init(
         asStored name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String],
-        addresses: [KnownAddress]
+        addresses: [KnownAddress], seenAt: Date?
     ) {
         self.name = name
         self.key = key
@@ -59,6 +61,7 @@ public struct RememberedDevice: Hashable, Sendable {
         self.pairedAt = Date(timeIntervalSince1970: pairedAt.timeIntervalSince1970.rounded(.down))
         self.places = Array(places.filter { $0.utf8.count <= Self.maxPlaceBytes }.prefix(Self.maxPlaces))
         self.addresses = Array(addresses.prefix(Self.maxAddresses))
+        self.seenAt = seenAt.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970.rounded(.down)) }
     }
 
     /// The result of pairing again: the new time, and the union of roles, places and addresses. The name stays, because
@@ -67,7 +70,8 @@ public struct RememberedDevice: Hashable, Sendable {
         RememberedDevice(
             asStored: name, key: key, roles: roles.union(newer.roles), pairedAt: newer.pairedAt,
             places: newer.places + places.filter { !newer.places.contains($0) },
-            addresses: newer.addresses + addresses.filter { !newer.addresses.contains($0) })
+            addresses: newer.addresses + addresses.filter { !newer.addresses.contains($0) },
+            seenAt: [seenAt, newer.seenAt].compactMap(\.self).max())
     }
 
     /// Whether this is a device other than `other` whose name could be confused with `name`: they share a role.
@@ -92,9 +96,18 @@ public struct RememberedDevice: Hashable, Sendable {
         with(name: name, places: places.filter { $0 != place }, addresses: addresses.filter { $0 != address })
     }
 
+    /// It was watched at this time. What differs by less than an hour stays, so that the file isn't written for it.
+    func seen(at time: Date) -> RememberedDevice {
+        if let seenAt, abs(time.timeIntervalSince(seenAt)) < 3600 { return self }
+        return RememberedDevice(
+            asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places, addresses: addresses,
+            seenAt: time)
+    }
+
     private func with(name: String, places: [String], addresses: [KnownAddress]) -> RememberedDevice {
         RememberedDevice(
-            asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places, addresses: addresses)
+            asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places, addresses: addresses,
+            seenAt: seenAt)
     }
 }
 

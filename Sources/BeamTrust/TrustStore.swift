@@ -144,6 +144,15 @@ public struct TrustStore: Sendable {
         }
     }
 
+    /// Records that the host with this key is being watched now.
+    public func noteSeen(_ host: DeviceKey, at time: Date = Date()) throws(TrustStoreError) {
+        try change { devices throws(TrustStoreError) in
+            for index in devices.indices where devices[index].key == host {
+                devices[index] = devices[index].seen(at: time)
+            }
+        }
+    }
+
     /// Renames a device on this machine. Returns it with its old name.
     ///
     /// - Parameters:

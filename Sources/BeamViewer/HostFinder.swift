@@ -15,8 +15,8 @@ final class HostFinder: Sendable {
     struct Handlers: Sendable {
         /// The list of hosts has changed, and none is chosen yet.
         var onChoices: @Sendable ([HostChoice]) -> Void
-        /// A host was chosen by the person, or because it is the only one.
-        var onChosen: @Sendable (String) -> Void
+        /// A host was chosen by the person, or because it is the only one. `isAddress`: an address, not a name.
+        var onChosen: @Sendable (_ name: String, _ isAddress: Bool) -> Void
         /// The chosen host has appeared or moved, or an attempt without discovery makes sense.
         /// With the protocol version that it announces, if discovery has found it.
         var onReachable: @Sendable (_ announcedVersion: Int?) -> Void
@@ -30,6 +30,8 @@ final class HostFinder: Sendable {
     }
 
     private struct State {
+        /// What was asked for; for any host, what the person has typed.
+        var target: ViewerOptions.Target
         var hosts: [String: DiscoveredHost] = [:]
         var chosen: String?
         var isSettled = false
@@ -42,9 +44,14 @@ final class HostFinder: Sendable {
         var addresses = HostAddresses()
         /// The numeric addresses of a `.local` name, as Avahi resolves it.
         var resolved: [Endpoint] = []
+
+        var isByAddress: Bool { if case .endpoint = target { true } else { false } }
+        /// The person hasn't decided yet.
+        var isOpen: Bool { chosen == nil && !isByAddress }
     }
 
-    private let target: ViewerOptions.Target
+    /// What was asked for at the start.
+    private let given: ViewerOptions.Target
     /// The addresses that are stored for the paired host of this name.
     private let lastKnown: @Sendable (String) -> [Endpoint]
     private let handlers: Handlers
@@ -64,10 +71,10 @@ final class HostFinder: Sendable {
     init(
         _ target: ViewerOptions.Target, lastKnown: @escaping @Sendable (String) -> [Endpoint], handlers: Handlers
     ) {
-        self.target = target
+        given = target
         self.lastKnown = lastKnown
         self.handlers = handlers
-        var state = State()
+        var state = State(target: target)
         if case .name(let name, _) = target {
             state.chosen = name
             state.addresses.remember(lastKnown(name))
@@ -75,9 +82,11 @@ final class HostFinder: Sendable {
         self.state = Mutex(state)
     }
 
+    private var target: ViewerOptions.Target { state.withLock { $0.target } }
+
     /// Starts discovery, if the target needs it.
     func start() {
-        switch target {
+        switch given {
         case .endpoint: return handlers.onReachable(announcedVersion)
         case .name(let name, _):
             handlers.onSearching(name)
@@ -135,28 +144,57 @@ final class HostFinder: Sendable {
     /// Takes the person's choice.
     func choose(_ choice: HostChoice) {
         let isNew = state.withLock { state in
-            guard state.chosen == nil else { return false }
+            guard state.isOpen else { return false }
             state.chosen = choice.name
             state.isPersonsChoice = true
             state.addresses.remember(lastKnown(choice.name))
             return true
         }
         guard isNew else { return }
-        handlers.onChosen(choice.name)
+        handlers.onChosen(choice.name, false)
         handlers.onReachable(announcedVersion)
     }
 
-    /// The person has picked the present host from a list.
-    var hasPicked: Bool { state.withLock { $0.isPersonsChoice && $0.chosen != nil } }
+    /// Takes what the person has typed in place of a choice.
+    func choose(_ target: ViewerOptions.Target) {
+        let isNew = state.withLock { state in
+            guard state.isOpen, target != .anyHost else { return false }
+            state.target = target
+            state.isPersonsChoice = true
+            if case .name(let name, _) = target {
+                state.chosen = name
+                state.wasFound = Self.host(named: name, in: state.hosts) != nil
+                state.addresses.remember(lastKnown(name))
+            }
+            return true
+        }
+        guard isNew else { return }
+        switch target {
+        case .endpoint(let endpoint): handlers.onChosen(endpoint.description, true)
+        case .name(let name, _): handlers.onChosen(name, false)
+        case .anyHost: return
+        }
+        resolve()
+        // A name that nobody announces is tried as one of the network.
+        if !endpoints().isEmpty || !hints().isEmpty { handlers.onReachable(announcedVersion) }
+    }
 
-    /// Takes the person's choice back. `offerAgain` has to follow.
+    /// There is a list to which the person can go back: no host was named at the start, and one is chosen now.
+    var hasList: Bool { given == .anyHost && state.withLock { !$0.isOpen } }
+
+    /// Gives up the chosen host. `offerAgain` has to follow.
     func forgetChoice() {
+        guard hasList else { return }
         state.withLock { state in
-            guard state.isPersonsChoice else { return }
+            state.target = given
             state.chosen = nil
             state.wasFound = false
             state.addresses = HostAddresses()
+            state.resolved = []
+            // The only one isn't chosen by itself any more.
+            state.isPersonsChoice = true
         }
+        resolver.withLock { $0.take() }?.stop()
     }
 
     /// Offers the hosts to the person again, also if there is one only.
@@ -188,7 +226,7 @@ final class HostFinder: Sendable {
     func hints() -> [Endpoint] {
         let named = endpoints()
         return state.withLock { state in
-            guard state.chosen != nil || isByAddress else { return [] }
+            guard !state.isOpen else { return [] }
             let namesakes = state.chosen.map { Self.namesakes(of: $0, in: state.hosts) } ?? []
             return state.addresses.candidates(besides: named, namesakes: namesakes, now: .now)
         }
@@ -199,7 +237,7 @@ final class HostFinder: Sendable {
         guard let known = KnownAddress(host: address, port: port) else { return }
         let isNew = state.withLock { $0.addresses.offer(Endpoint(known)) }
         // Without a host's name there is nobody to look for yet.
-        if isNew, state.withLock({ $0.chosen != nil }) || isByAddress { handlers.onReachable(announcedVersion) }
+        if isNew, !state.withLock({ $0.isOpen }) { handlers.onReachable(announcedVersion) }
     }
 
     /// The chosen host has admitted this viewer at `endpoint`. Returns the address that the person gave if the host was
@@ -229,7 +267,7 @@ final class HostFinder: Sendable {
     /// Another host has answered at `endpoint`.
     func foundOther(at endpoint: Endpoint) { state.withLock { $0.addresses.occupied(endpoint, now: .now) } }
 
-    private var isByAddress: Bool { if case .endpoint = target { true } else { false } }
+    private var isByAddress: Bool { state.withLock { $0.isByAddress } }
 
     /// The addresses of hosts whose names differ from the chosen one by a number: discovery renames a host whose name is
     /// taken, perhaps by its own announcement before it was started anew.
@@ -302,7 +340,12 @@ final class HostFinder: Sendable {
             handlers.onDiscovery(nil, false)
         case .unavailable(let reason):
             handlers.onDiscovery(reason, state.withLock { !$0.addresses.lastKnown.isEmpty })
-            state.withLock { $0.isSearched = true }
+            let isOpen = state.withLock { state in
+                state.isSearched = true
+                return state.isOpen
+            }
+            // There is nothing to wait for before the person types an address.
+            if isOpen { offerAgain() }
             tryAsHostName()
         }
     }
@@ -317,7 +360,7 @@ final class HostFinder: Sendable {
     private func noteStray(_ host: DiscoveredHost) {
         let isToBeTried = state.withLock { state in
             if let chosen = state.chosen, DeviceNames.areSame(host.name, chosen) { return false }
-            guard state.chosen != nil || isByAddress else { return false }
+            guard !state.isOpen else { return false }
             return state.addresses.hostAppeared(Self.endpoints(host), now: .now)
         }
         if isToBeTried { handlers.onReachable(announcedVersion) }
@@ -356,7 +399,7 @@ final class HostFinder: Sendable {
             handlers.onReachable(announcedVersion)
         case .choices(let choices): handlers.onChoices(choices)
         case .chosen(let name):
-            handlers.onChosen(name)
+            handlers.onChosen(name, false)
             handlers.onReachable(announcedVersion)
         }
     }

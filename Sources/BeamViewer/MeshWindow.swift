@@ -46,6 +46,9 @@ public final class MeshWindow {
     private let actions: Actions
     private let window: VideoWindow
     private let grid: ViewerGrid
+    private let screenshots: Screenshots
+    /// What the options ask for and this display can't do: a sentence; nil: nothing.
+    public let unmetWish: String?
     private var shownVersion = -1
     private var shownNotice = 0
     private var heardCalls = 0
@@ -70,6 +73,8 @@ public final class MeshWindow {
         options.isRoom = true
         window = try VideoWindow(options, whenLost: whenLost)
         grid = ViewerGrid(window)
+        screenshots = Screenshots(window, grid)
+        unmetWish = window.unmetWish(options)
         let window = self.window
         board.setWindow { window.wake() }
         viewers.setWindow { window.wake() }
@@ -81,6 +86,7 @@ public final class MeshWindow {
             board.setWindow(nil)
             viewers.setWindow(nil)
             grid.end()
+            screenshots.finish()
         }
         window.run(self)
     }
@@ -97,9 +103,10 @@ extension MeshWindow: WindowDelegate {
         case .answered(let number, let isYes): answer(number, isYes)
         case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
         case .statistics: if let index = grid.focusIndex { grid.raise(index) }
+        case .screenshotWanted: screenshots.take()
         case .escaped: window.tell("q leaves the room")
         case .quit, .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .captions, .transcript,
-            .resized, .fullscreen, .people:
+            .resized, .fullscreen, .people, .addressEntered, .listWanted, .alwaysOnTop:
             break
         }
         return true
@@ -120,6 +127,9 @@ extension MeshWindow: WindowDelegate {
             grid.setSlots(watched.map { ViewerGrid.Slot(id: $0.id, name: $0.name, viewer: $0.viewer) })
         }
         _ = grid.update(isAll: isFirst)
+        screenshots.update()
+        window.commandStates = WindowCommandStates(
+            isMuted: grid.focused?.isMuted, isSharing: content.isSharing, isPaused: content.isPaused)
         if content.version != shownVersion || haveChanged { show(content) }
         window.title = title(content)
         showWords()

@@ -13,6 +13,8 @@ final class PairedHosts: Sendable {
     private let hosts: [RememberedDevice]
     /// Hosts whose place was noted in this run: there is one place, which the person gave.
     private let notedPlaces = Mutex<Set<DeviceKey>>([])
+    /// Hosts of which it was noted in this run that they are watched.
+    private let notedTimes = Mutex<Set<DeviceKey>>([])
     /// The addresses that were noted in this run.
     private let noted = Mutex<[DeviceKey: Set<KnownAddress>]>([:])
 
@@ -62,6 +64,20 @@ final class PairedHosts: Sendable {
         hosts.filter { DeviceNames.areSame($0.name, name) }.flatMap(\.addresses).map { Endpoint($0) }
     }
 
+    /// The hosts that were watched or paired last, newest first, at most `most`.
+    ///
+    /// - Parameter isFound: whether a host of this name is there at present, so that it isn't among them.
+    func recent(most: Int, besides isFound: (String) -> Bool) -> [HostChoice] {
+        let choices = hosts.filter { !isFound($0.name) }.map { host in
+            let last = host.seenAt ?? host.pairedAt
+            return HostChoice(
+                name: host.name, addresses: host.addresses.map(\.host), port: host.addresses.first?.port ?? 0,
+                away: HostChoice.Absence(
+                    since: Int(clamping: last.timeIntervalSince1970), wasWatched: host.seenAt != nil))
+        }
+        return Array(choices.sorted { ($1.away?.since ?? 0, $0.name) < ($0.away?.since ?? 0, $1.name) }.prefix(most))
+    }
+
     /// Remembers, on the keeper's thread, where a known host was watched. The file isn't touched if it says so already,
     /// nor for an address that was noted in this run: a host that is reached now here, now there has both in the list.
     ///
@@ -74,10 +90,12 @@ final class PairedHosts: Sendable {
         let address = KnownAddress(host: endpoint.host, port: endpoint.port)
         let isNewPlace = place.map { isNew($0, of: host) } ?? false
         let isNewAddress = address.map { isNew($0, of: host) } ?? false
-        guard isNewPlace || isNewAddress else { return }
+        let isFirst = notedTimes.withLock { $0.insert(host).inserted }
+        guard isNewPlace || isNewAddress || isFirst else { return }
         let isTaken = keeper.perform { store in
             do throws(TrustStoreError) {
-                try store.note(isNewPlace ? place : nil, at: address, of: host)
+                if isNewPlace || isNewAddress { try store.note(isNewPlace ? place : nil, at: address, of: host) }
+                if isFirst { try store.noteSeen(host) }
             } catch {
                 onWarning("The host at \(endpoint) can't be remembered. \(error)")
             }

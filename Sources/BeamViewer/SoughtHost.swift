@@ -21,6 +21,9 @@ final class SoughtHost: Sendable {
     /// The host at the address that was given spoke version 1 last, and may.
     private let wasPlain: Bool
 
+    /// Known hosts that aren't found, in the list.
+    private static let mostRecent = 20
+
     /// Nothing is sought before `start`.
     init(
         _ options: ViewerOptions, _ shared: ViewerState, _ identity: LocalIdentity, nearby: NearbyHosts?,
@@ -39,7 +42,10 @@ final class SoughtHost: Sendable {
             besides: options.trust.acquaintances, { hosts in shared.setRemembered(hosts) },
             onWarning: { onNotice(.warning($0)) })
         let publish = { @Sendable (choices: [HostChoice]) in
-            shared.change { $0.choices = choices }
+            let away = keeper.recent(most: Self.mostRecent) { name in
+                choices.contains { DeviceNames.areSame($0.name, name) }
+            }
+            shared.change { $0.choices = choices + away }
             shared.updateStatus { if choices.isEmpty { $0.searching() } else { $0.picking() } }
             onNotice(choices.isEmpty ? .searching(name: nil) : .pick(choices))
         }
@@ -49,13 +55,19 @@ final class SoughtHost: Sendable {
             options.target, lastKnown: { keeper.addresses(of: $0) },
             handlers: HostFinder.Handlers(
                 onChoices: { list?.set($0) },
-                onChosen: { name in
+                onChosen: { name, isAddress in
                     list?.end()
                     // Of a host that was given up, nothing is left.
                     shared.retireClient()?.shutdown()
                     onNotice(.chosen(name: name))
                     shared.change { $0.choices = nil }
-                    shared.updateStatus { $0.chosen(name) }
+                    shared.updateStatus { status in
+                        if isAddress {
+                            status = ViewerStatus(connectingTo: name, isAddress: true)
+                        } else {
+                            status.chosen(name)
+                        }
+                    }
                 },
                 onReachable: { version in shared.hostAppeared(announcedVersion: version) },
                 onFound: { shared.updateStatus { $0.found() } },

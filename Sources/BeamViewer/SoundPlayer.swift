@@ -145,6 +145,8 @@ final class SoundPlayer: ViewerSink {
     }
 
     /// Returns whether the sound is off now.
+    var isMuted: Bool { control.withLock { $0.isMuted } }
+
     func toggleMute() -> Bool {
         change { $0.isMuted.toggle() }
         return control.withLock { $0.isMuted }

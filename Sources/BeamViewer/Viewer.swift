@@ -1,5 +1,6 @@
 import BeamClock
 import BeamCodec
+import BeamDisplay
 import BeamIdentity
 import BeamLog
 import BeamMedia
@@ -189,6 +190,12 @@ public final class Viewer: Sendable {
         sought?.finder.choose(choice)
     }
 
+    /// Takes what the person has typed in the list of hosts. Nothing happens if it is no address.
+    func choose(typed text: String) {
+        guard case .target(let target, _)? = options.readAddress?(text) else { return }
+        sought?.finder.choose(target)
+    }
+
     /// In a room of equals: whether the member has paused what it shares.
     func setHeldByMember(_ isHeld: Bool) { shared.updateStatus { $0.heldByMember(isHeld) } }
 
@@ -245,6 +252,15 @@ public final class Viewer: Sendable {
         shared.tellClient { $0.askPerson() }
     }
 
+    /// Connects at once, in place of waiting for the next attempt; after a refusal, asks to be let in once more.
+    func tryAgain() {
+        guard !shared.read({ $0.status.isRefused }) else { return tryAgain(.person) }
+        shared.hostAppeared(announcedVersion: sought?.finder.announcedVersion)
+    }
+
+    /// The window's person has taken a screenshot of it.
+    func tell(_ screenshot: ScreenshotOutcome) { onNotice(.screenshot(screenshot)) }
+
     /// After a refusal: begins anew, with what the person wants.
     private func tryAgain(_ wish: ViewerWish) {
         guard let sought, shared.read({ $0.status.retry }) != nil else { return }
@@ -254,12 +270,12 @@ public final class Viewer: Sendable {
         shared.hostAppeared(announcedVersion: sought.finder.announcedVersion)
     }
 
-    /// Whether the person has picked the host from a list and can go back to that. Files that are written are of one host.
+    /// Whether there is a list of hosts to which the person can go back. Files that are written are of one host.
     var canChooseAgain: Bool {
         guard let sought, options.recordPath == nil, options.framesPath == nil, options.sound.path == nil,
             options.transcriptPath == nil
         else { return false }
-        return sought.finder.hasPicked
+        return sought.finder.hasList
     }
 
     /// Ends watching the present host, and offers the list of hosts again. Call it on the window's thread.

@@ -157,6 +157,7 @@ import Synchronization
             sources[index].detail = words?.detail
             sources[index].isFault = words?.isFault ?? false
             sources[index].isHeld = status.isPaused
+            sources[index].isWithheld = status.sourceVisibility != .visible
             if status.isOver { window.forgetPicture(of: slot.id) }
             sources[index].warning = status.isUnencrypted ? "not encrypted" : status.relayWords
         }

@@ -94,6 +94,14 @@ public struct ViewerOptions: Sendable {
         }
     }
 
+    /// What a typed address means.
+    public enum AddressReading: Sendable {
+        /// `doubt`: why it may be mistyped all the same: a sentence.
+        case target(Target, doubt: String?)
+        /// Why it means nothing, and what to type: a sentence.
+        case refused(String)
+    }
+
     public var target: Target
     /// The target is a member of a room, by which this device wants to be let in.
     public var isAtRoomDoor = false
@@ -120,6 +128,8 @@ public struct ViewerOptions: Sendable {
     public var sound = Sound()
     /// The .txt, .srt, .vtt or .jsonl file for the transcript; nil: none.
     public var transcriptPath: String?
+    /// Reads what a person types in the window in place of a name in the list of hosts; nil: nothing can be typed there.
+    public var readAddress: (@Sendable (String) -> AddressReading)?
     /// Look for known hosts over Bluetooth, too, if there is an adapter.
     public var usesBluetooth = true
 
@@ -154,6 +164,8 @@ public enum ViewerNotice: Sendable {
     case sound(SoundOutputState)
     /// The host is this machine: its sound isn't played, because it would be shared again.
     case soundIsOwn
+    /// The person has taken a screenshot in the window.
+    case screenshot(ScreenshotOutcome)
     /// What the viewer is doing has changed; nil: the picture is live.
     case status(ViewerAnnouncement?)
     /// A file begins: the first, or `isContinued`, another one because the picture's size or format has changed.
@@ -193,6 +205,16 @@ public struct HostChoice: Sendable, Hashable {
     public var port: UInt16
     /// How many members of the room are announced; nil: it is a host.
     public var members: Int?
+    /// A known host that isn't found at present; nil: it is.
+    public var away: Absence?
+
+    /// When a host was there last.
+    public struct Absence: Sendable, Hashable {
+        /// In seconds since 1970.
+        public var since: Int
+        /// It was watched then; otherwise that is when it was paired.
+        public var wasWatched: Bool
+    }
 
     /// How the room is entered; nil: it is a host.
     public var roomCommand: String? {

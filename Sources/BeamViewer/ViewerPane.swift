@@ -32,10 +32,14 @@ import BeamMedia
 
     /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
     /// After a refusal it says what can be done.
-    static func prompt(_ status: ViewerStatus) -> CodePrompt? {
+    ///
+    /// - Parameter hasList: the person can go back to the list of hosts.
+    static func prompt(_ status: ViewerStatus, hasList: Bool) -> CodePrompt? {
+        let other: [WindowButton] = hasList ? [.chooseAnother] : []
         if case .codeOrPerson(let says) = status.retry, let words = status.words {
             return CodePrompt(
-                headline: words.headline, offer: status.retryWords(says), takesOffer: true)
+                headline: words.headline, offer: status.retryWords(says), takesOffer: true,
+                buttons: [.askPerson] + other)
         }
         guard let words = status.words, let question = words.question else { return nil }
         let offer: String? =
@@ -49,22 +53,27 @@ import BeamMedia
             } else {
                 nil
             }
+        let takesOffer = question.mayAsk && !question.isAsking && !question.isBeingChecked
+        let ask: [WindowButton] = takesOffer ? [.askPerson] : []
         return CodePrompt(
-            headline: status.codeHeadline, problem: question.problem, offer: offer,
-            takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
-            isWaiting: question.isBeingChecked)
+            headline: status.codeHeadline, problem: question.problem, offer: offer, takesOffer: takesOffer,
+            buttons: ask + other, isWaiting: question.isBeingChecked)
     }
 
-    private static func message(
+    private func message(
         _ words: ViewerAnnouncement, _ status: ViewerStatus, stalledFor seconds: Int?
     ) -> WindowMessage {
+        let other: [WindowButton] = status.isAtStandstill && viewer.canChooseAgain ? [.chooseAnother] : []
         if case .again(let says) = status.retry {
-            return WindowMessage(headline: words.headline, detail: status.retryWords(says), takesEnter: true)
+            return WindowMessage(
+                headline: words.headline, detail: status.retryWords(says), buttons: [.tryAgain] + other)
         }
+        let again: [WindowButton] = status.waitsForAttempt && viewer.options.member == nil ? [.tryAgain] : []
         let time = seconds.map { "No new picture for \($0) s." }
         let detail = [words.detail, time].compactMap { $0 }.joined(separator: " ")
         return WindowMessage(
-            headline: words.headline, detail: detail.isEmpty ? nil : detail, code: words.digits?.description)
+            headline: words.headline, detail: detail.isEmpty ? nil : detail, code: words.digits?.description,
+            buttons: again + other)
     }
 
     /// What the viewer does, over its picture.
@@ -74,7 +83,7 @@ import BeamMedia
         window.setWarning(status.isUnencrypted ? Self.unencrypted : status.relayWords.map(Self.relayed))
         // The words about a lost host say since when.
         let seconds = status.lostSince == nil ? status.stalledSeconds : nil
-        let message = words.map { Self.message($0, status, stalledFor: seconds) }
+        let message = words.map { self.message($0, status, stalledFor: seconds) }
         if isNew || message != shownMessage {
             shownMessage = message
             window.setMessage(message)
@@ -137,6 +146,9 @@ import BeamMedia
         default: break
         }
     }
+
+    /// Nil: no sound is played here.
+    var isMuted: Bool? { viewer.sound?.isMuted }
 
     private func tell(_ words: String) {
         window.setNotice(nil)

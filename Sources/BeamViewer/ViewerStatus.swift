@@ -355,6 +355,24 @@ struct ViewerStatus: Sendable {
         }
     }
 
+    /// The host is lost, or hasn't been reached, and is tried again from time to time: the person needn't wait for that.
+    var waitsForAttempt: Bool {
+        switch phase {
+        case .connecting, .searching: failure != nil
+        case .waitingForPicture, .noDatagrams, .stalled: lostSince != nil
+        case .ended: true
+        default: false
+        }
+    }
+
+    /// Nothing of this host is to be seen at present, and it isn't known when that changes.
+    var isAtStandstill: Bool {
+        switch phase {
+        case .notSharing, .noDatagrams, .refused, .mistrusting, .streamRefused: true
+        default: waitsForAttempt
+        }
+    }
+
     /// After a refusal the person wants to be let in again.
     mutating func tryingAgain() {
         guard isRefused else { return }

@@ -12,6 +12,7 @@ public final class ViewerWindow {
     private let viewers: [Viewer]
     private let window: VideoWindow
     private let grid: ViewerGrid
+    private let screenshots: Screenshots
     private var hosts: [Host]
     /// The host whose code is asked for in the window.
     private var asked: Int?
@@ -21,6 +22,8 @@ public final class ViewerWindow {
     private var escaped: MediaTime?
     /// The person has closed the question for the code of a room's door without an answer, and with it the window.
     public private(set) var hasGivenUpCode = false
+    /// What the options ask for and this display can't do: a sentence; nil: nothing.
+    public let unmetWish: String?
 
     private struct Host {
         /// The person hasn't given its code; it is asked for again when the host is shown alone.
@@ -66,13 +69,18 @@ public final class ViewerWindow {
         window = try VideoWindow(
             options, whenConnected: { for host in hosts { host.viewer.decode.open() } }, whenLost: whenLost)
         grid = ViewerGrid(window)
+        screenshots = Screenshots(window, grid)
+        unmetWish = window.unmetWish(options)
         grid.setSlots(
             hosts.enumerated().map { ViewerGrid.Slot(id: $0, name: $1.name, viewer: $1.viewer) })
     }
 
     /// Runs the window until the person closes it, or `endWindow` of the viewer or the wall does.
     public func run() {
-        defer { grid.end() }
+        defer {
+            grid.end()
+            screenshots.finish()
+        }
         window.run(self)
     }
 
@@ -88,15 +96,18 @@ extension ViewerWindow: WindowDelegate {
     package func handle(_ event: WindowEvent) -> Bool {
         switch event {
         case .chosen(let index): choose(index)
+        case .addressEntered(let text): only?.choose(typed: text)
+        case .listWanted: goToList()
+        case .screenshotWanted: screenshots.take()
         case .codeEntered(let digits): if let code = PairingCode(digits) { answer { $0.enter(code) } }
-        case .offerTaken: if asked != nil { answer { $0.askPerson() } } else { grid.focused?.viewer.askPerson() }
+        case .offerTaken: if asked != nil { answer { $0.askPerson() } } else { tryAgain() }
         case .codeGivenUp: return giveUpCode()
         case .escaped: goBack()
         case .noteWritten(let text): grid.focused?.viewer.write(.note(text))
         case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
         case .statistics: if let index = grid.focusIndex { grid.raise(index) }
         case .quit, .focusChanged, .wake, .captions, .transcript, .resized, .fullscreen, .shareToggled, .pauseToggled,
-            .people, .answered:
+            .people, .answered, .alwaysOnTop:
             break
         }
         return true
@@ -113,6 +124,8 @@ extension ViewerWindow: WindowDelegate {
                 words?.detail = "\(headline). Show it alone to try again."
             }
         }
+        screenshots.update()
+        window.commandStates.isMuted = grid.focused?.isMuted
         updateWords(update.news)
         if update.hasMoved || !update.news.isEmpty { updateQuestion() }
     }
@@ -153,7 +166,8 @@ extension ViewerWindow: WindowDelegate {
         // A host that has refused is asked again only where it is shown alone.
         let prompts = viewers.map { viewer in
             let status = viewer.shared.read { $0.status }
-            return status.isRefused && !grid.focus.isAlone ? nil : ViewerPane.prompt(status)
+            return status.isRefused && !grid.focus.isAlone
+                ? nil : ViewerPane.prompt(status, hasList: viewer.canChooseAgain)
         }
         let next: Int? =
             if grid.focus.isAlone {
@@ -174,6 +188,13 @@ extension ViewerWindow: WindowDelegate {
         guard let asked else { return }
         hosts[asked].isGivenUp = false
         give(viewers[asked])
+    }
+
+    /// At once, without waiting for the next attempt.
+    private func tryAgain() {
+        guard let viewer = grid.focused?.viewer else { return }
+        window.tell("Trying again…")
+        viewer.tryAgain()
     }
 
     /// The person doesn't give the code. Of several hosts the others go on; at a room's door there is nothing else to go
@@ -199,13 +220,28 @@ extension ViewerWindow: WindowDelegate {
         window.hasList = viewer.canChooseAgain
         guard choices != shownChoices else { return }
         shownChoices = choices
+        var check: ((String) -> AddressVerdict)?
+        if let read = viewer.options.readAddress { check = { Self.verdict(read($0)) } }
         window.setPicker(
             choices.map { choices in
-                choices.map { PickerEntry(name: PeerText.name($0.name), detail: Self.detail($0)) }
-            })
+                choices.map {
+                    PickerEntry(name: PeerText.name($0.name), detail: Self.detail($0), isAway: $0.away != nil)
+                }
+            }, checkAddress: check)
+    }
+
+    private static func verdict(_ reading: ViewerOptions.AddressReading) -> AddressVerdict {
+        switch reading {
+        case .target(_, nil): .good
+        case .target(_, let doubt?): .doubtful(doubt)
+        case .refused(let reason): .bad(reason)
+        }
     }
 
     private static func detail(_ choice: HostChoice) -> String {
+        if let away = choice.away {
+            return "Not found now · \(away.wasWatched ? "watched" : "paired") \(PastDay.words(away.since))"
+        }
         guard let members = choice.members else { return choice.addresses.first ?? "" }
         return "Room, \(members == 1 ? "1 person" : "\(members) people")"
     }
@@ -231,6 +267,12 @@ extension ViewerWindow: WindowDelegate {
             return window.tell("Escape again goes back to the list of hosts · q ends")
         }
         escaped = nil
+        goToList()
+    }
+
+    /// Ends watching the host, and shows the list again.
+    private func goToList() {
+        guard let only, only.canChooseAgain else { return }
         only.chooseAgain()
         window.forgetPicture()
     }

@@ -17,6 +17,8 @@ public struct WindowSource: Hashable, Sendable {
     public var isHeld: Bool
     /// A few words in the colour of warnings beside the name: `not encrypted`.
     public var warning: String?
+    /// Its last picture isn't to be kept: no screenshot is taken of it.
+    public var isWithheld = false
     /// A short piece of news beside the name; at most one line is shown.
     public var news: String?
 

@@ -3,9 +3,13 @@ import BeamMedia
 /// Six digit boxes in the middle of the window, with the prompt above, and an error message and an offer below.
 enum CodeEntryPanel {
     /// Over a picture it is drawn on a panel, otherwise on the background below the emblem.
-    static func layer(_ entry: CodeEntry, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
+    ///
+    /// - Parameter selected: the button that is marked as the one under the pointer.
+    static func layer(
+        _ entry: CodeEntry, selected: Int, canvas: PixelSize, scale: Double, isOverPicture: Bool
+    ) -> Column.Drawn {
         let prompt = entry.prompt
-        return Column.layer(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
+        return Column.draw(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
             let scale = measure.scale
             let width = min(measure.width, 560 * scale)
             var column = Column()
@@ -28,6 +32,7 @@ enum CodeEntryPanel {
                         offer, .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines, alignment: .centre),
                     gap: 16 * scale, prompt.takesOffer ? Theme.text : Theme.muted)
             }
+            ButtonRow(prompt.buttons, selected: selected, scale: scale, maxWidth: measure.width).add(to: &column)
             return column
         }
     }

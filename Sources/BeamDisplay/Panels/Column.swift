@@ -7,8 +7,17 @@ struct Column {
         var height: Double
         /// Distance to the item above.
         var gap: Double
+        /// Parts of it that can be clicked, from its top left corner.
+        var parts: [PixelRect]
         /// Draws the item with its top left corner at (x, y).
         var draw: (_ pen: Pen, _ x: Double, _ y: Double) -> Void
+    }
+
+    /// A drawn column.
+    struct Drawn {
+        var layer: Layer
+        /// The items' parts that can be clicked, in the window.
+        var parts: [PixelRect]
     }
 
     /// The sizes with which a column is built.
@@ -33,9 +42,10 @@ struct Column {
 
     /// Adds an item at the bottom. The first item's gap is ignored.
     mutating func add(
-        width: Double, height: Double, gap: Double, draw: @escaping (_ pen: Pen, _ x: Double, _ y: Double) -> Void
+        width: Double, height: Double, gap: Double, parts: [PixelRect] = [],
+        draw: @escaping (_ pen: Pen, _ x: Double, _ y: Double) -> Void
     ) {
-        items.append(Item(width: width, height: height, gap: items.isEmpty ? 0 : gap, draw: draw))
+        items.append(Item(width: width, height: height, gap: items.isEmpty ? 0 : gap, parts: parts, draw: draw))
     }
 
     mutating func add(_ text: TextBlock, gap: Double, _ colour: Theme.Colour) {
@@ -49,9 +59,9 @@ struct Column {
 
     /// Builds a column that fits into the window: first with the emblem (if not over a picture), then without it, then
     /// with smaller text, and only then with texts that are cut. Over a picture it gets a panel as background.
-    static func layer(
+    static func draw(
         canvas: PixelSize, scale: Double, isOverPicture: Bool, build: (Measure) -> Column
-    ) -> Layer {
+    ) -> Drawn {
         let margin = isOverPicture ? min(32 * scale, Double(min(canvas.width, canvas.height)) * 0.07) : 2
         let room = (width: Double(canvas.width) - 2 * margin, height: Double(canvas.height) - 2 * margin)
         var measure = Measure(
@@ -64,7 +74,7 @@ struct Column {
             let fits = column.width <= room.width && column.height <= room.height
             let isSmallest = !measure.hasEmblem && measure.shrinking <= minimumShrinking
             if fits || isSmallest && measure.mostLines <= 1 {
-                return column.layer(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
+                return column.drawn(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
             }
             if measure.hasEmblem {
                 measure.hasEmblem = false
@@ -80,7 +90,7 @@ struct Column {
     private mutating func append(_ item: Item, gap: Double) {
         add(
             width: item.width, height: item.height, gap: items.count == 1 && item.gap == 0 ? gap : item.gap,
-            draw: item.draw)
+            parts: item.parts, draw: item.draw)
     }
 
     private mutating func addEmblem(_ scale: Double) {
@@ -88,7 +98,7 @@ struct Column {
         add(width: side, height: side, gap: 0) { pen, x, y in Emblem.draw(pen, x: x, y: y, side: side) }
     }
 
-    private func layer(canvas: PixelSize, margin: Double, scale: Double, isOverPicture: Bool) -> Layer {
+    private func drawn(canvas: PixelSize, margin: Double, scale: Double, isOverPicture: Bool) -> Drawn {
         let size = PixelSize(
             width: Int((width + 2 * margin).rounded(.up)), height: Int((height + 2 * margin).rounded(.up)))
         let bitmap = Bitmap(size) { pen in
@@ -103,6 +113,17 @@ struct Column {
                 y += item.height
             }
         }
-        return Layer(bitmap: bitmap, x: (canvas.width - size.width) / 2, y: (canvas.height - size.height) / 2)
+        let layer = Layer(bitmap: bitmap, x: (canvas.width - size.width) / 2, y: (canvas.height - size.height) / 2)
+        var parts: [PixelRect] = []
+        var y = margin
+        for item in items {
+            y += item.gap
+            let x = (Double(size.width) - item.width) / 2
+            parts += item.parts.map {
+                PixelRect(x: layer.x + Int(x) + $0.x, y: layer.y + Int(y) + $0.y, width: $0.width, height: $0.height)
+            }
+            y += item.height
+        }
+        return Drawn(layer: layer, parts: parts)
     }
 }

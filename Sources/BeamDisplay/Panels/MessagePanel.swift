@@ -3,9 +3,13 @@ import BeamMedia
 /// A message in the middle of the window.
 enum MessagePanel {
     /// Over a picture it is drawn on a panel, otherwise on the background below the emblem.
-    static func layer(_ message: WindowMessage, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
+    ///
+    /// - Parameter selected: the button that Enter presses.
+    static func layer(
+        _ message: WindowMessage, selected: Int, canvas: PixelSize, scale: Double, isOverPicture: Bool
+    ) -> Column.Drawn {
         let groups = groups(of: message.code ?? "")
-        return Column.layer(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
+        return Column.draw(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
             let scale = measure.scale
             let width = min(measure.width, 640 * scale)
             var column = Column()
@@ -29,6 +33,7 @@ enum MessagePanel {
                     short.lines > 4 || short.isCut ? block(width) : short,
                     gap: (groups.isEmpty ? 12 : 24) * scale, Theme.muted)
             }
+            ButtonRow(message.buttons, selected: selected, scale: scale, maxWidth: measure.width).add(to: &column)
             return column
         }
     }

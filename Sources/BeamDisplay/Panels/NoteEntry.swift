@@ -5,6 +5,11 @@ struct NoteEntry: Hashable {
     /// In bytes of UTF-8.
     static let longest = 2000
 
+    private let limit: Int
+
+    /// - Parameter limit: in bytes of UTF-8; for texts other than notes.
+    init(limit: Int = Self.longest) { self.limit = limit }
+
     /// The text before and after the cursor.
     private(set) var before = ""
     private(set) var after = ""
@@ -27,9 +32,9 @@ struct NoteEntry: Hashable {
     mutating func insert(_ text: String) {
         endComposing()
         // More than is ever taken, so that a clipboard of megabytes costs nothing.
-        for character in VisibleText.typed(VisibleText.start(of: text, bytes: 4 * Self.longest).text) {
+        for character in VisibleText.typed(VisibleText.start(of: text, bytes: 4 * limit).text) {
             let size = character.utf8.count
-            guard bytes + size <= Self.longest else { break }
+            guard bytes + size <= limit else { break }
             before.append(character)
         }
     }

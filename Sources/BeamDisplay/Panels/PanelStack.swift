@@ -12,8 +12,12 @@ import BeamMedia
     /// Nil while there is no warning.
     var badge: WarningBadge?
     var notice: Notice?
-    /// The list of keys, over all else; nil: it isn't shown.
+    /// The list of keys, over all else but the menu; nil: it isn't shown.
     var keys: [WindowCommand.Row]?
+    /// Over all else; nil: it isn't open.
+    var menu: WindowMenu?
+    /// The number of the button that Enter presses, of a message or a code entry.
+    var selectedButton = 0
     /// A few keys at the lower edge, for some seconds; nil: they aren't shown.
     var hint: Notice?
     /// A question that a key answers, and since when it is there.
@@ -42,43 +46,17 @@ import BeamMedia
     /// The name of the one of several sources that gets the note; nil: there is one source.
     var noteRecipient: String?
 
-    struct Setting: Hashable {
-        var canvas: PixelSize
-        /// Scale factor for the display's pixel density.
-        var textScale: Double
-        var isOverPicture: Bool
-        /// The picture of a grid that the captions belong to; nil: the window shows one picture.
-        var captionArea: PixelRect?
-
-        /// The text scale, reduced in small windows.
-        var scale: Double {
-            max(0.5, min(textScale, Double(canvas.width) / 480, Double(canvas.height) / 330))
-        }
-
-        /// Of texts in the middle, which may take most of the window, and shrink if that isn't enough.
-        var centralScale: Double {
-            max(0.5, min(textScale, Double(canvas.width) / 280, Double(canvas.height) / 330))
-        }
-
-        /// Codes may be read from farther away, so they grow with the window.
-        var codeScale: Double {
-            max(centralScale, min(Double(canvas.width) / 960, Double(canvas.height) / 540, 2.5))
-        }
-
-        /// So do captions, and they leave more of a small window's picture free than panels do.
-        var captionScale: Double {
-            let size = captionArea?.size ?? canvas
-            let (width, height) = (Double(size.width), Double(size.height))
-            return max(0.5, min(textScale, width / 800, height / 450), min(width / 1280, height / 720, 2.5))
-        }
-    }
-
     private enum Central: Hashable {
         case keys([WindowCommand.Row])
         case code(WindowCode)
-        case message(WindowMessage)
+        case message(WindowMessage, selected: Int)
         case picker(Picker)
-        case codeEntry(CodeEntry)
+        case codeEntry(CodeEntry, selected: Int)
+    }
+
+    private struct MenuContent: Hashable {
+        var menu: WindowMenu
+        var setting: Setting
     }
 
     /// Everything that determines a panel that makes room for others.
@@ -117,9 +95,14 @@ import BeamMedia
     private var drawnName = LayerCache<Placed<String>>()
     private var drawnNote = LayerCache<NoteContent>()
     private var drawnHint = LayerCache<Placed<String>>()
+    private var drawnMenu: (content: MenuContent, drawn: MenuPanel.Drawn)?
     private var rows: [PickerPanel.Row] = []
-    /// Of the note's line, in the window's pixels; nil while it isn't shown.
-    private(set) var noteCursor: PixelRect?
+    private var field: PixelRect?
+    private var buttonRects: [PixelRect] = []
+    /// Of the note's line, or of that for an address, in the window's pixels; nil while neither is shown.
+    var textCursor: PixelRect? { noteCursor ?? fieldCursor }
+    private var noteCursor: PixelRect?
+    private var fieldCursor: PixelRect?
     /// In the window's pixels; nil while it isn't shown.
     private(set) var transcriptRect: PixelRect?
 
@@ -150,20 +133,70 @@ import BeamMedia
         let others = [statistics, people, name, captions, transcript, central, notice, note, hint].compactMap(\.self)
         let badge = badgeLayer(
             setting, in: area, avoiding: others.map(\.rect), edges: [captions, notice, hint].compactMap { $0?.rect })
-        return others + [badge].compactMap(\.self)
+        return others + [badge, menuLayer(setting)].compactMap(\.self)
     }
+
+    // MARK: What is under the pointer
 
     /// The index of the list entry at a position in the window, in pixels.
     func entry(x: Int, y: Int) -> Int? {
         guard picker != nil, codeEntry == nil, keys == nil else { return nil }
-        return rows.first { $0.rect.contains(PixelRect(x: x, y: y, width: 1, height: 1)) }?.index
+        return rows.first { $0.rect.has(x, y) }?.index
+    }
+
+    /// Whether the line for an address is there.
+    func isField(x: Int, y: Int) -> Bool {
+        guard picker != nil, codeEntry == nil, keys == nil else { return false }
+        return field?.has(x, y) ?? false
+    }
+
+    /// The buttons that are shown.
+    var buttons: [WindowButton] {
+        guard keys == nil else { return [] }
+        return switch central {
+        case .message(let message, _): message.buttons
+        case .codeEntry(let entry, _): entry.prompt.buttons
+        default: []
+        }
+    }
+
+    /// The number of the button there.
+    func button(x: Int, y: Int) -> Int? {
+        guard buttons.count == buttonRects.count else { return nil }
+        return buttonRects.firstIndex { $0.has(x, y) }
+    }
+
+    /// The menu's entry there.
+    func menuCommand(x: Int, y: Int) -> WindowCommand? { drawnMenu?.drawn.rows.first { $0.rect.has(x, y) }?.command }
+
+    /// Whether the menu is there.
+    func isMenu(x: Int, y: Int) -> Bool { drawnMenu?.drawn.layer.rect.has(x, y) ?? false }
+
+    /// Scrolls the menu, if not all of it has room.
+    func scrollMenu(by rows: Int) { if let count = drawnMenu?.drawn.count { menu?.scroll(by: rows, count: count) } }
+
+    private func menuLayer(_ setting: Setting) -> Layer? {
+        guard var menu else {
+            drawnMenu = nil
+            return nil
+        }
+        if let drawnMenu, drawnMenu.content == MenuContent(menu: menu, setting: setting) {
+            return drawnMenu.drawn.layer
+        }
+        let drawn = MenuPanel.draw(&menu, canvas: setting.canvas, scale: setting.scale)
+        self.menu = menu
+        drawnMenu = (MenuContent(menu: menu, setting: setting), drawn)
+        return drawn.layer
     }
 
     private func centralLayer(_ setting: Setting, beside transcript: PixelRect?) -> Layer? {
-        picker?.scroll(toFit: PickerPanel.capacity(canvas: setting.canvas, scale: setting.scale))
+        if let picker {
+            self.picker?.scroll(
+                toFit: PickerPanel.capacity(of: picker, canvas: setting.canvas, scale: setting.scale))
+        }
         guard let wanted = central else {
             drawnCentral = nil
-            rows = []
+            forgetParts()
             return nil
         }
         var setting = setting
@@ -174,43 +207,56 @@ import BeamMedia
         if let drawn = drawnCentral, drawn.what == wanted, drawn.setting == setting, drawn.room == room {
             return drawn.layer
         }
-        let layer: Layer
-        switch wanted {
-        case .keys(let keys):
-            layer = KeysPanel.layer(keys, canvas: setting.canvas, scale: setting.scale)
-            rows = []
-        case .code(let code):
-            layer = WindowCodePanel.layer(code, canvas: room, scale: setting.scale)
-            rows = []
-        case .message(let message):
-            layer = MessagePanel.layer(
-                message, canvas: room, scale: message.code == nil ? setting.centralScale : setting.codeScale,
-                isOverPicture: setting.isOverPicture)
-            rows = []
-        case .codeEntry(let entry):
-            layer = CodeEntryPanel.layer(
-                entry, canvas: setting.canvas, scale: setting.codeScale, isOverPicture: setting.isOverPicture)
-            rows = []
-        case .picker(let picker):
-            (layer, rows) = PickerPanel.layer(
-                picker, canvas: setting.canvas, scale: setting.scale, isOverPicture: setting.isOverPicture)
-        }
+        forgetParts()
+        let layer = draw(wanted, setting, room)
         drawnCentral = (wanted, setting, room, layer)
         return layer
     }
 
+    /// What can be clicked in the middle of the window.
+    private func forgetParts() { (rows, field, fieldCursor, buttonRects) = ([], nil, nil, []) }
+
+    private func draw(_ wanted: Central, _ setting: Setting, _ room: PixelSize) -> Layer {
+        switch wanted {
+        case .keys(let keys): return KeysPanel.layer(keys, canvas: setting.canvas, scale: setting.scale)
+        case .code(let code): return WindowCodePanel.layer(code, canvas: room, scale: setting.scale)
+        case .message(let message, let selected):
+            let drawn = MessagePanel.layer(
+                message, selected: selected, canvas: room,
+                scale: message.code == nil ? setting.centralScale : setting.codeScale,
+                isOverPicture: setting.isOverPicture)
+            buttonRects = drawn.parts
+            return drawn.layer
+        case .codeEntry(let entry, let selected):
+            let drawn = CodeEntryPanel.layer(
+                entry, selected: selected, canvas: setting.canvas, scale: setting.codeScale,
+                isOverPicture: setting.isOverPicture)
+            buttonRects = drawn.parts
+            return drawn.layer
+        case .picker(let picker):
+            let drawn = PickerPanel.draw(
+                picker, canvas: setting.canvas, scale: setting.scale, isOverPicture: setting.isOverPicture)
+            (rows, field, fieldCursor) = (drawn.rows, drawn.field, drawn.cursor)
+            return drawn.layer
+        }
+    }
+
     private var central: Central? {
         if let keys { return .keys(keys) }
-        if let codeEntry { return .codeEntry(codeEntry) }
+        if let codeEntry { return .codeEntry(codeEntry, selected: selectedButton) }
         // Digits to compare come first.
         if showsPeople, let code, ask?.code == nil { return .code(code) }
-        guard let picker else { return (askMessage ?? message ?? held).map { .message($0) } }
-        guard picker.entries.isEmpty else { return .picker(picker) }
-        return .message(
+        guard var picker else {
+            return (askMessage ?? message ?? held).map { .message($0, selected: selectedButton) }
+        }
+        let searching =
             message
-                ?? WindowMessage(
-                    headline: "Looking for hosts…",
-                    detail: "Run `beamroom share` on the machine that you want to watch."))
+            ?? WindowMessage(
+                headline: "Looking for hosts…",
+                detail: "Run `beamroom share` on the machine that you want to watch.")
+        if picker.entries.isEmpty, picker.field == nil { return .message(searching, selected: selectedButton) }
+        if picker.entries.isEmpty { (picker.title, picker.words) = (searching.headline, searching.detail) }
+        return .picker(picker)
     }
 
     private var askMessage: WindowMessage? {
@@ -322,4 +368,8 @@ import BeamMedia
             return layer
         }
     }
+}
+
+extension PixelRect {
+    fileprivate func has(_ x: Int, _ y: Int) -> Bool { contains(PixelRect(x: x, y: y, width: 1, height: 1)) }
 }

@@ -29,6 +29,12 @@ enum Theme {
     static let card = Colour(red: 1, green: 1, blue: 1, alpha: 0.05)
     /// The name of a tile that isn't in focus.
     static let name = Colour(red: 0.80, green: 0.83, blue: 0.87)
+    /// Entries of the menu that can't be used now.
+    static let disabled = Colour(red: 0.40, green: 0.43, blue: 0.48)
+    /// The button that Enter presses. `text` has a contrast of 5.7 on it.
+    static let button = Colour(red: 0.13, green: 0.36, blue: 0.72)
+    /// Around the menu, and between its groups.
+    static let menuLine = Colour(red: 1, green: 1, blue: 1, alpha: 0.16)
     static let boxBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.28)
 
     /// Opacity of the black over the last picture under a message.
@@ -36,7 +42,7 @@ enum Theme {
 
     enum Font {
         case headline, detail, code, digit, row, rowDetail, small, statistics, caption, transcript, note, notice
-        case tileName, tileKey, tileState
+        case tileName, tileKey, tileState, menu, button, field
 
         var size: Double {
             switch self {
@@ -55,6 +61,9 @@ enum Theme {
             case .tileName: 14
             case .tileKey: 13
             case .tileState: 16
+            case .menu: 14
+            case .button: 15
+            case .field: 16
             }
         }
 

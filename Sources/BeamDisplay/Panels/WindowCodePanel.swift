@@ -10,7 +10,7 @@ enum WindowCodePanel {
     private static let black = Theme.Colour(red: 0, green: 0, blue: 0)
 
     static func layer(_ code: WindowCode, canvas: PixelSize, scale: Double) -> Layer {
-        Column.layer(canvas: canvas, scale: scale, isOverPicture: true) { measure in
+        Column.draw(canvas: canvas, scale: scale, isOverPicture: true) { measure in
             var column = Column()
             // In the smallest windows the words are shown alone, rather than cut.
             if let modules = code.modules, measure.mostLines == Column.Measure.allLines {
@@ -26,7 +26,7 @@ enum WindowCodePanel {
                 column.add(block, gap: 10 * measure.scale, colour)
             }
             return column
-        }
+        }.layer
     }
 
     /// Modules have a whole number of pixels, at least one, so that their edges are sharp.

@@ -18,8 +18,7 @@ import CSDL2
     mutating func press(_ key: SDL_KeyboardEvent, into entry: inout CodeEntry) -> Outcome {
         isRepeated = key.repeat != 0
         if Clipboard.isPaste(key.keysym) {
-            guard !isRepeated, let text = Clipboard.text else { return .taken }
-            return entry.paste(text).map { .complete($0) } ?? .taken
+            return isRepeated ? .taken : Self.paste(into: &entry)
         }
         switch SDL_KeyCode(UInt32(bitPattern: key.keysym.sym)) {
         case SDLK_BACKSPACE:
@@ -34,6 +33,12 @@ import CSDL2
             return entry.type(digit).map { .complete($0) } ?? .taken
         }
         return .ignored
+    }
+
+    /// Takes the code from the clipboard.
+    static func paste(into entry: inout CodeEntry) -> Outcome {
+        guard let text = Clipboard.text else { return .taken }
+        return entry.paste(text).map { .complete($0) } ?? .taken
     }
 
     mutating func release() { isRepeated = false }

@@ -11,6 +11,7 @@ extension VideoWindow {
     /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
     public func setMessage(_ message: WindowMessage?) {
         guard message != panels.message else { return }
+        if message?.buttons != panels.message?.buttons { panels.selectedButton = 0 }
         panels.message = message
         isStale = true
         updateWatched()
@@ -19,11 +20,19 @@ extension VideoWindow {
     /// Shows a list to choose from, instead of a message. An empty list shows that hosts are being searched. Nil
     /// removes the list.
     ///
-    /// - Parameter title: what is to be chosen.
-    public func setPicker(_ entries: [PickerEntry]?, title: String = "Choose a host") {
+    /// - Parameters:
+    ///   - title: what is to be chosen.
+    ///   - checkAddress: says what a typed address is worth, at each change of it; nil: none can be typed.
+    public func setPicker(
+        _ entries: [PickerEntry]?, title: String = "Choose a host", checkAddress: ((String) -> AddressVerdict)? = nil
+    ) {
+        self.checkAddress = checkAddress
         if let entries {
             var picker = panels.picker ?? Picker()
             picker.title = VisibleText.cleaned(title)
+            picker.field = checkAddress == nil ? nil : picker.field ?? AddressField()
+            // The note is kept: `n` opens its line again.
+            if panels.picker == nil { panels.showsNote = false }
             picker.update(entries)
             guard picker != panels.picker else { return }
             panels.picker = picker
@@ -31,6 +40,7 @@ extension VideoWindow {
             guard panels.picker != nil else { return }
             panels.picker = nil
         }
+        updateTextInput()
         isStale = true
         pointer.restart(mayHide: mayHidePointer)
         updateWatched()
@@ -43,6 +53,7 @@ extension VideoWindow {
     /// `.codeGivenUp`. Other keys keep their meaning.
     public func setCodeEntry(_ prompt: CodePrompt?) {
         var entry = panels.codeEntry
+        if prompt?.buttons != entry?.prompt.buttons { panels.selectedButton = 0 }
         if let prompt {
             if entry == nil { entry = CodeEntry(prompt) } else { entry?.ask(prompt) }
         } else {

@@ -18,6 +18,7 @@ extension VideoWindow {
                 layoutChanged()
                 events.append(.resized(window.pixelSize))
             case SDL_WINDOWEVENT_DISPLAY_CHANGED: updateScale()
+            case SDL_WINDOWEVENT_FOCUS_LOST: closeMenu()
             case SDL_WINDOWEVENT_EXPOSED, SDL_WINDOWEVENT_RESTORED, SDL_WINDOWEVENT_SHOWN: isStale = true
             default: break
             }
@@ -32,34 +33,31 @@ extension VideoWindow {
         // The key has closed the list of keys, and does nothing else.
         case SDL_TEXTINPUT where ignoresText: break
         case SDL_TEXTINPUT:
-            if !changeNote({ NoteKeys.type(event.text, into: &$0) }) {
+            if !changeText({ NoteKeys.type(event.text, into: &$0) }) {
                 changeCode(&events) { codeKeys.type(event.text, into: &$0) }
             }
-        case SDL_TEXTEDITING: changeNote { NoteKeys.compose(event.edit, into: &$0) }
+        case SDL_TEXTEDITING: changeText { NoteKeys.compose(event.edit, into: &$0) }
         case SDL_TEXTEDITING_EXT:
-            // It owns memory, also if there is no note any more.
+            // It owns memory, also if there is no text any more.
             var ignored = NoteEntry()
-            if !changeNote({ NoteKeys.compose(event.editExt, into: &$0) }) {
+            if !changeText({ NoteKeys.compose(event.editExt, into: &$0) }) {
                 NoteKeys.compose(event.editExt, into: &ignored)
             }
+        case SDL_MOUSEMOTION where panels.menu != nil: pointInMenu(event.motion)
         case SDL_MOUSEMOTION:
             if event.motion.state & leftButtonMask != 0 { drag(event.motion.x, event.motion.y) }
             pointer.restart(mayHide: mayHidePointer)
             changeBadge { $0.showInFull(now: .now) }
             if let index = entry(event.motion.x, event.motion.y) { select(index) }
+            if let index = button(event.motion.x, event.motion.y) { selectButton(index) }
+        case SDL_MOUSEBUTTONDOWN where panels.menu != nil: clickInMenu(event.button, &events)
         case SDL_MOUSEBUTTONDOWN where panels.keys != nil: hideKeys()
-        case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_RIGHT): showKeys()
+        case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_RIGHT):
+            let (x, y) = pixel(event.button.x, event.button.y)
+            openMenu(at: WindowMenu.Point(x: x, y: y))
         case SDL_MOUSEBUTTONUP: dragged = nil
-        case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
-            beginDrag(event.button.x, event.button.y)
-            if let index = entry(event.button.x, event.button.y) {
-                select(index)
-                events.append(.chosen(index))
-            } else if clickInGrid(event.button) {
-                break
-            } else if event.button.clicks == 2, !isTranscript(event.button.x, event.button.y) {
-                toggleFullscreen(&events)
-            }
+        case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT): click(event.button, &events)
+        case SDL_MOUSEWHEEL where panels.menu != nil: scrollMenu(event.wheel)
         case SDL_MOUSEWHEEL where panels.keys != nil: break
         case SDL_MOUSEWHEEL where isControlDown: zoom(byWheel: event.wheel)
         case SDL_MOUSEWHEEL:
@@ -70,6 +68,23 @@ extension VideoWindow {
                 scroll(.lines(Double(-max(-20, min(20, event.wheel.preciseY))) * 3))
             }
         default: break
+        }
+    }
+
+    private func click(_ button: SDL_MouseButtonEvent, _ events: inout [WindowEvent]) {
+        beginDrag(button.x, button.y)
+        let buttons = panels.buttons
+        if let index = self.button(button.x, button.y), buttons.indices.contains(index) {
+            press(buttons[index], &events)
+        } else if isField(button.x, button.y) {
+            focusField(true)
+        } else if let index = entry(button.x, button.y) {
+            select(index)
+            events.append(.chosen(index))
+        } else if clickInGrid(button) {
+            return
+        } else if button.clicks == 2, !isTranscript(button.x, button.y) {
+            toggleFullscreen(&events)
         }
     }
 
@@ -95,10 +110,13 @@ extension VideoWindow {
 
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
         let asksForKeys = takeQuestionMark(key)
+        if pressInMenu(key, &events) { return }
         if pressWithKeysShown(key) { return }
+        if Self.opensMenu(key) { return openMenu(at: nil) }
         // In a note it is text.
         if asksForKeys, !panels.showsNote || panels.codeEntry != nil { return showKeys() }
         if changeCode(&events, { codeKeys.press(key, into: &$0) }) { return }
+        if pressInField(key, &events) { return }
         if panels.showsNote, pressInNote(key, &events) { return }
         if zoom(by: key) { return }
         // Ctrl-Q and the like belong to the desktop. Key repeats are ignored, but for the volume.
@@ -107,11 +125,7 @@ extension VideoWindow {
         let code = CommandKeys.code(key.keysym)
         if pressInAsk(code, isRepeated: key.repeat != 0, &events) { return }
         if panels.codeEntry == nil, let picker = panels.picker, pick(picker, code, &events) { return }
-        if panels.codeEntry == nil, panels.picker == nil, panels.message?.takesEnter == true,
-            [SDLK_RETURN, SDLK_KP_ENTER].contains(code), key.repeat == 0
-        {
-            return events.append(.offerTaken)
-        }
+        if pressInButtons(key, code, &events) { return }
         if pressInGrid(key) { return }
         if panels.showsTranscript, let way = Self.scrolls[code] { return scroll(way) }
         if let steps = Self.volumeSteps[code] { return events.append(.volumeChanged(steps: steps)) }
@@ -119,7 +133,7 @@ extension VideoWindow {
         perform(command, &events)
     }
 
-    private func perform(_ command: WindowCommand, _ events: inout [WindowEvent]) {
+    func perform(_ command: WindowCommand, _ events: inout [WindowEvent]) {
         // A list or a code entry comes first.
         let isAsking = panels.picker != nil || panels.codeEntry != nil
         switch command {
@@ -145,8 +159,10 @@ extension VideoWindow {
             events.append(.statistics(isShown: showsStatistics))
         case .actualPixels: toggleActualPixels()
         case .fit: showWholePicture()
-        // Theirs are looked for elsewhere.
-        case .choose, .typeCode, .pasteCode, .takeOffer, .showAlone, .showAll, .moveFocus, .volume, .zoom: break
+        case .keepAbove: toggleAlwaysOnTop(&events)
+        case .screenshot: wantScreenshot(&events)
+        case .menu: openMenu(at: nil)
+        default: performInMenu(command, &events)
         }
     }
 
@@ -175,7 +191,7 @@ extension VideoWindow {
     }
 
     /// Returns whether the key belonged to the code entry.
-    @discardableResult private func changeCode(
+    @discardableResult func changeCode(
         _ events: inout [WindowEvent], _ change: (inout CodeEntry) -> CodeKeys.Outcome
     ) -> Bool {
         guard var entry = panels.codeEntry else { return false }
@@ -210,9 +226,8 @@ extension VideoWindow {
     }
 
     private func isTranscript(_ x: Int32, _ y: Int32) -> Bool {
-        let ratio = window.pixelRatio
-        let point = PixelRect(x: Int(Double(x) * ratio), y: Int(Double(y) * ratio), width: 1, height: 1)
-        return panels.transcriptRect?.contains(point) ?? false
+        let (x, y) = pixel(x, y)
+        return panels.transcriptRect?.contains(PixelRect(x: x, y: y, width: 1, height: 1)) ?? false
     }
 
     /// Returns whether the key belonged to the list.
@@ -220,6 +235,7 @@ extension VideoWindow {
         guard !picker.entries.isEmpty else { return false }
         switch code {
         case SDLK_UP: select(picker.selected - 1)
+        case SDLK_DOWN where picker.selected == picker.entries.count - 1 && picker.field != nil: focusField(true)
         case SDLK_DOWN: select(picker.selected + 1)
         case SDLK_PAGEUP: select(picker.selected - 5)
         case SDLK_PAGEDOWN: select(picker.selected + 5)
@@ -240,7 +256,7 @@ extension VideoWindow {
     }
 
     private func select(_ index: Int) {
-        guard var picker = panels.picker else { return }
+        guard var picker = panels.picker, !picker.isTyping else { return }
         picker.select(index)
         guard picker != panels.picker else { return }
         panels.picker = picker
@@ -249,8 +265,19 @@ extension VideoWindow {
 
     /// The list entry at a pointer position in the display's units.
     private func entry(_ x: Int32, _ y: Int32) -> Int? {
-        let ratio = window.pixelRatio
-        return panels.entry(x: Int(Double(x) * ratio), y: Int(Double(y) * ratio))
+        let (x, y) = pixel(x, y)
+        return panels.entry(x: x, y: y)
+    }
+
+    private func isField(_ x: Int32, _ y: Int32) -> Bool {
+        let (x, y) = pixel(x, y)
+        return panels.isField(x: x, y: y)
+    }
+
+    /// The number of the button there.
+    private func button(_ x: Int32, _ y: Int32) -> Int? {
+        let (x, y) = pixel(x, y)
+        return panels.button(x: x, y: y)
     }
 
     private func toggleFullscreen(_ events: inout [WindowEvent]) {
@@ -264,5 +291,7 @@ extension VideoWindow {
         pointer.restart(mayHide: mayHidePointer)
     }
 
-    var mayHidePointer: Bool { isFullscreen && panels.picker == nil && panels.codeEntry == nil }
+    var mayHidePointer: Bool {
+        isFullscreen && panels.picker == nil && panels.codeEntry == nil && panels.menu == nil
+    }
 }

@@ -166,6 +166,14 @@ extension VideoWindow {
         }
     }
 
+    func showFocusedAlone() {
+        changeSelection { selection in
+            if let index = selection.focusIndex { selection.showAlone(index: index) }
+        }
+    }
+
+    func focusNext() { move(.next) }
+
     /// Returns whether the key belonged to the grid.
     func pressInGrid(_ key: SDL_KeyboardEvent) -> Bool {
         guard grid.sources.count > 1, panels.picker == nil, panels.codeEntry == nil else { return false }
@@ -184,10 +192,7 @@ extension VideoWindow {
         case SDLK_RIGHT: move(.right)
         case SDLK_UP where !panels.showsTranscript: move(.up)
         case SDLK_DOWN where !panels.showsTranscript: move(.down)
-        case SDLK_RETURN, SDLK_KP_ENTER, SDLK_SPACE:
-            changeSelection { selection in
-                if let index = selection.focusIndex { selection.showAlone(index: index) }
-            }
+        case SDLK_RETURN, SDLK_KP_ENTER, SDLK_SPACE: showFocusedAlone()
         default: return false
         }
         return true

@@ -1,7 +1,7 @@
 import BeamMedia
 import CSDL2
 
-/// The list of keys, and the line that names a few of them.
+/// The list of keys, the line that names a few of them, and the buttons that a key presses.
 extension VideoWindow {
     /// For how long the line of hints is shown.
     static let hintTime = Duration.seconds(5)
@@ -11,9 +11,15 @@ extension VideoWindow {
         WindowCommand.Place(
             kind: isRoom ? .room : grid.sources.count > 1 ? .wall : .host,
             hasSeveral: grid.sources.count > 1, numbered: grid.sources.count,
-            showsList: panels.picker != nil && panels.codeEntry == nil, asksForCode: panels.codeEntry != nil,
-            hasOffer: panels.codeEntry?.takesOffer ?? (panels.message?.takesEnter == true && panels.picker == nil),
+            showsList: panels.picker != nil && panels.codeEntry == nil, takesAddress: panels.picker?.field != nil,
+            asksForCode: panels.codeEntry != nil, hasOffer: offer != nil, offersRetry: offer == .tryAgain,
             allowsNotes: panels.allowsNotes, hasList: hasList)
+    }
+
+    /// What Enter does in a message or a code entry.
+    private var offer: WindowButton? {
+        if let entry = panels.codeEntry { return entry.takesOffer ? .askPerson : nil }
+        return panels.picker == nil && panels.message?.buttons.contains(.tryAgain) == true ? .tryAgain : nil
     }
 
     func hintKeys() {
@@ -44,7 +50,37 @@ extension VideoWindow {
         return true
     }
 
-    private static let modifiers: Set<SDL_KeyCode> = [
+    /// Returns whether the key belonged to a message's buttons.
+    func pressInButtons(_ key: SDL_KeyboardEvent, _ code: SDL_KeyCode, _ events: inout [WindowEvent]) -> Bool {
+        let buttons = panels.buttons
+        guard panels.codeEntry == nil, panels.picker == nil, !buttons.isEmpty else { return false }
+        let isShifted = UInt32(key.keysym.mod) & UInt32(KMOD_SHIFT.rawValue) != 0
+        let selected = min(panels.selectedButton, buttons.count - 1)
+        switch code {
+        case SDLK_RETURN, SDLK_KP_ENTER, SDLK_SPACE: if key.repeat == 0 { press(buttons[selected], &events) }
+        case SDLK_TAB where buttons.count > 1:
+            selectButton((selected + (isShifted ? buttons.count - 1 : 1)) % buttons.count)
+        case SDLK_LEFT where buttons.count > 1: selectButton(max(0, selected - 1))
+        case SDLK_RIGHT where buttons.count > 1: selectButton(min(buttons.count - 1, selected + 1))
+        default: return false
+        }
+        return true
+    }
+
+    func press(_ button: WindowButton, _ events: inout [WindowEvent]) {
+        switch button {
+        case .tryAgain, .askPerson: events.append(.offerTaken)
+        case .chooseAnother: events.append(.listWanted)
+        }
+    }
+
+    func selectButton(_ index: Int) {
+        guard index != panels.selectedButton else { return }
+        panels.selectedButton = index
+        isStale = true
+    }
+
+    static let modifiers: Set<SDL_KeyCode> = [
         SDLK_LSHIFT, SDLK_RSHIFT, SDLK_LCTRL, SDLK_RCTRL, SDLK_LALT, SDLK_RALT, SDLK_LGUI, SDLK_RGUI, SDLK_MODE,
         SDLK_CAPSLOCK, SDLK_NUMLOCKCLEAR, SDLK_SCROLLLOCK,
     ]

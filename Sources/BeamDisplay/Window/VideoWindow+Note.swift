@@ -56,15 +56,16 @@ extension VideoWindow {
     /// Text input is on only while text is written: otherwise keys are commands, and an input method would intercept
     /// them.
     func updateTextInput() {
-        let isWanted = panels.codeEntry != nil || panels.showsNote
+        let isWanted = panels.codeEntry != nil || panels.showsNote || panels.picker?.isTyping == true
         guard isWanted != (SDL_IsTextInputActive() == SDL_TRUE) else { return }
         panels.note.endComposing()
+        panels.picker?.field?.text.endComposing()
         if isWanted { SDL_StartTextInput() } else { SDL_StopTextInput() }
     }
 
     /// Tells input methods where the cursor is, so that their candidates appear beside it.
     func placeTextInput() {
-        guard let cursor = panels.noteCursor, cursor != textInputPlace else { return }
+        guard let cursor = panels.textCursor, cursor != textInputPlace else { return }
         textInputPlace = cursor
         let ratio = window.pixelRatio
         func units(_ pixels: Int) -> Int32 { Int32((Double(pixels) / ratio).rounded()) }

@@ -11,7 +11,7 @@ extension VideoWindow {
     }
 
     /// Whether there is one picture that can be zoomed.
-    private var mayZoom: Bool {
+    var mayZoom: Bool {
         picture != nil && !grid.isShown && panels.picker == nil && panels.codeEntry == nil && panels.message == nil
     }
 
@@ -38,6 +38,11 @@ extension VideoWindow {
         set(Zoom.next(zoom, larger: larger, at: point, picture.size, in: window.pixelSize))
     }
 
+    /// At the window's middle.
+    func zoom(in larger: Bool) {
+        zoom(in: larger, at: (window.pixelSize.width / 2, window.pixelSize.height / 2))
+    }
+
     func showWholePicture() { if mayZoom { set(nil) } }
 
     func toggleActualPixels() {
@@ -60,10 +65,9 @@ extension VideoWindow {
         guard mod & UInt32(KMOD_CTRL.rawValue) != 0, mod & UInt32(KMOD_ALT.rawValue | KMOD_GUI.rawValue) == 0 else {
             return false
         }
-        let middle = (x: window.pixelSize.width / 2, y: window.pixelSize.height / 2)
         switch SDL_KeyCode(UInt32(bitPattern: key.keysym.sym)) {
-        case SDLK_PLUS, SDLK_EQUALS, SDLK_KP_PLUS: zoom(in: true, at: middle)
-        case SDLK_MINUS, SDLK_KP_MINUS: zoom(in: false, at: middle)
+        case SDLK_PLUS, SDLK_EQUALS, SDLK_KP_PLUS: zoom(in: true)
+        case SDLK_MINUS, SDLK_KP_MINUS: zoom(in: false)
         case SDLK_0, SDLK_KP_0: showWholePicture()
         default:
             // A layout that has no digits without Shift.
@@ -86,7 +90,7 @@ extension VideoWindow {
     }
 
     /// A position in the display's units, in pixels.
-    private func pixel(_ x: Int32, _ y: Int32) -> (x: Int, y: Int) {
+    func pixel(_ x: Int32, _ y: Int32) -> (x: Int, y: Int) {
         let ratio = window.pixelRatio
         return (Int(Double(x) * ratio), Int(Double(y) * ratio))
     }

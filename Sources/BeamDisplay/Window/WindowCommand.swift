@@ -1,12 +1,17 @@
 import CSDL2
 
 /// What a person can do in the window with keys and mouse: the one list in which keys are looked up, from which the panel
-/// of keys and the line of hints are made, and against which a test reads the pages.
+/// of keys, the menu and the line of hints are made, and against which a test reads the pages.
 enum WindowCommand: Hashable, Sendable, CaseIterable {
-    // In the panel's order.
-    case choose, typeCode, pasteCode, takeOffer
-    case fullscreen, note, share, pause, people, showAlone, showAll, moveFocus, mute, volume, captions, transcript
-    case zoom, actualPixels, fit, statistics, back, help, quit
+    // In the order of the panel and of the menu.
+    case choose, typeAddress, typeCode, pasteCode, takeOffer, chooseAnother
+    case fullscreen, keepAbove, screenshot
+    case note, captions, transcript
+    case share, pause, people
+    case showAlone, showAll, moveFocus
+    case mute, louder, softer
+    case zoomIn, zoomOut, moveZoomed, actualPixels, fit
+    case statistics, back, menu, help, quit
 
     /// What is watched.
     enum Kind: Hashable, Sendable {
@@ -26,9 +31,13 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         /// How many there are that a digit shows alone.
         var numbered = 9
         var showsList = false
+        /// An address can be typed below the list.
+        var takesAddress = false
         var asksForCode = false
         /// Enter takes an offer.
         var hasOffer = false
+        /// The offer is to try again, not to ask a person.
+        var offersRetry = false
         var allowsNotes = true
         /// Escape leads back to the list.
         var hasList = false
@@ -36,16 +45,32 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
 
     /// Whether the panel of keys lists it.
     func isListed(in place: Place) -> Bool {
-        if place.showsList { return [.choose, .fullscreen, .help, .quit].contains(self) }
+        if place.showsList {
+            return [.choose, .fullscreen, .keepAbove, .menu, .help, .quit].contains(self)
+                || self == .typeAddress && place.takesAddress
+        }
         switch self {
-        case .choose: return false
+        case .choose, .typeAddress, .chooseAnother: return false
         case .typeCode, .pasteCode: return place.asksForCode
         case .takeOffer: return place.hasOffer
         case .share, .pause, .people: return place.kind == .room
         case .showAlone, .showAll, .moveFocus: return place.hasSeveral || place.kind == .wall
         case .note: return place.allowsNotes && !place.asksForCode
-        case .fullscreen, .back, .help, .quit: return true
-        case .mute, .volume, .captions, .transcript, .zoom, .actualPixels, .fit, .statistics: return !place.asksForCode
+        case .fullscreen, .keepAbove, .back, .menu, .help, .quit: return true
+        case .screenshot, .mute, .louder, .softer, .captions, .transcript, .zoomIn, .zoomOut, .moveZoomed,
+            .actualPixels, .fit, .statistics:
+            return !place.asksForCode
+        }
+    }
+
+    /// Whether the menu lists it, perhaps in grey. What Escape does is in the menu under the names of what it closes or
+    /// leaves; digits can only be typed, and a zoomed picture only be dragged.
+    func isInMenu(of place: Place) -> Bool {
+        switch self {
+        case .typeCode, .moveZoomed, .back, .menu: false
+        case .chooseAnother: place.hasList && !place.showsList
+        case .note: !place.asksForCode && !place.showsList
+        default: isListed(in: place)
         }
     }
 
@@ -53,10 +78,14 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
     var keys: [String] {
         switch self {
         case .choose: ["↑", "↓", "Enter", "1 … 9", "click"]
+        case .typeAddress: ["Tab", "Ctrl+V", "click"]
         case .typeCode: ["0 … 9"]
         case .pasteCode: ["Ctrl+V"]
-        case .takeOffer: ["Enter"]
+        case .takeOffer: ["Enter", "click"]
+        case .chooseAnother: []
         case .fullscreen: ["f", "F11", "double click"]
+        case .keepAbove: ["a"]
+        case .screenshot: ["F12"]
         case .note: ["n"]
         case .share: ["s"]
         case .pause: ["p"]
@@ -65,15 +94,19 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         case .showAll: ["g", "Escape"]
         case .moveFocus: ["Tab", "arrow keys"]
         case .mute: ["m"]
-        case .volume: ["+", "-"]
+        case .louder: ["+"]
+        case .softer: ["-"]
         case .captions: ["c"]
         case .transcript: ["t"]
-        case .zoom: ["Ctrl and wheel", "drag"]
+        case .zoomIn: ["Ctrl and wheel", "Ctrl++"]
+        case .zoomOut: ["Ctrl+-"]
+        case .moveZoomed: ["drag"]
         case .actualPixels: ["z"]
         case .fit: ["0", "Ctrl+0"]
         case .statistics: ["i"]
         case .back: ["Escape"]
-        case .help: ["?", "h", "F1", "right click"]
+        case .menu: ["right click", "Menu", "Shift+F10"]
+        case .help: ["?", "h", "F1"]
         case .quit: ["q"]
         }
     }
@@ -90,13 +123,26 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         return [digits] + keys.dropFirst()
     }
 
+    /// The key that the menu shows beside it; nil: it has none.
+    var menuKey: String? {
+        switch self {
+        case .choose, .showAlone: "Enter"
+        case .zoomIn: "Ctrl++"
+        default: keys.first
+        }
+    }
+
     func words(in place: Place) -> String {
         switch self {
         case .choose: "choose a host"
+        case .typeAddress: "type an address"
         case .typeCode: "type the code"
         case .pasteCode: "paste the code"
-        case .takeOffer: "ask the person there"
+        case .takeOffer: place.offersRetry ? "try again" : "ask the person there"
+        case .chooseAnother: "choose another host"
         case .fullscreen: "full screen"
+        case .keepAbove: "always on top"
+        case .screenshot: "save a screenshot"
         case .note: "write a note to everybody"
         case .share: "share your screen, and end that"
         case .pause: "pause it, and go on"
@@ -105,16 +151,58 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         case .showAll: "show all"
         case .moveFocus: "move the blue frame"
         case .mute: "sound off and on"
-        case .volume: "sound louder, softer"
+        case .louder: "sound louder, softer"
+        case .softer: "sound softer"
         case .captions: "captions off and on"
         case .transcript: "transcript"
-        case .zoom: place.hasSeveral ? "zoom one shown alone, move it" : "zoom, move what is zoomed"
+        case .zoomIn: place.hasSeveral ? "zoom one shown alone" : "zoom"
+        case .zoomOut: "zoom out"
+        case .moveZoomed: "move what is zoomed"
         case .actualPixels: "1:1 pixels, and back"
         case .fit: "all of the picture"
         case .statistics: "statistics"
         case .back: place.hasList ? "close, go back to the list of hosts" : "close what is open, leave full screen"
+        case .menu: "menu"
         case .help: "these keys"
         case .quit: place.kind == .room ? "leave the room" : "end"
+        }
+    }
+
+    /// Its name in the menu, where a mark says whether it is on.
+    func menuWords(in place: Place) -> String {
+        switch self {
+        case .choose: return "Watch the chosen host"
+        case .note: return "Write a note…"
+        case .captions: return "Captions"
+        case .share: return "Share your screen"
+        case .pause: return "Pause what you share"
+        case .people: return "Who is here"
+        case .showAlone: return "Show this one alone"
+        case .moveFocus: return "Next picture"
+        case .mute: return "Mute"
+        case .louder: return "Louder"
+        case .softer: return "Softer"
+        case .zoomIn: return "Zoom in"
+        case .actualPixels: return "1:1 pixels"
+        case .screenshot: return "Screenshot"
+        case .help: return "Keys"
+        default:
+            let words = words(in: place)
+            return words.prefix(1).uppercased() + words.dropFirst()
+        }
+    }
+
+    /// Commands of one group stand together in the menu.
+    var group: Int {
+        switch self {
+        case .choose, .typeAddress, .typeCode, .pasteCode, .takeOffer, .chooseAnother: 0
+        case .fullscreen, .keepAbove, .screenshot: 1
+        case .note, .captions, .transcript: 2
+        case .share, .pause, .people: 3
+        case .showAlone, .showAll, .moveFocus: 4
+        case .mute, .louder, .softer: 5
+        case .zoomIn, .zoomOut, .moveZoomed, .actualPixels, .fit: 6
+        case .statistics, .back, .menu, .help, .quit: 7
         }
     }
 
@@ -144,9 +232,14 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         var words: String
     }
 
+    /// What has the line of another command in the panel, whose words are about both.
+    private static let partners: [WindowCommand: WindowCommand] = [.louder: .softer, .zoomIn: .zoomOut]
+
     static func rows(in place: Place) -> [Row] {
-        allCases.filter { $0.isListed(in: place) }.map {
-            Row(keys: $0.keys(in: place).joined(separator: ", "), words: $0.words(in: place))
+        let seconds = partners.values
+        return allCases.filter { $0.isListed(in: place) && !seconds.contains($0) }.map { command in
+            let keys = command.keys(in: place) + (partners[command]?.keys ?? [])
+            return Row(keys: keys.joined(separator: ", "), words: command.words(in: place))
         }
     }
 
@@ -165,5 +258,6 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         SDLK_f: .fullscreen, SDLK_F11: .fullscreen, SDLK_n: .note, SDLK_s: .share, SDLK_p: .pause, SDLK_w: .people,
         SDLK_m: .mute, SDLK_c: .captions, SDLK_t: .transcript, SDLK_z: .actualPixels, SDLK_0: .fit, SDLK_KP_0: .fit,
         SDLK_i: .statistics, SDLK_ESCAPE: .back, SDLK_h: .help, SDLK_F1: .help, SDLK_QUESTION: .help, SDLK_q: .quit,
+        SDLK_a: .keepAbove, SDLK_F12: .screenshot, SDLK_APPLICATION: .menu, SDLK_MENU: .menu,
     ]
 }

@@ -36,6 +36,15 @@ import CSDL2
         return read(property, of: root, type: Atom(XA_WINDOW), format: 32) { $0.count > 0 } ?? false
     }
 
+    /// Whether a window manager runs that keeps windows above others (EWMH, `_NET_WM_STATE_ABOVE` among `_NET_SUPPORTED`).
+    var keepsWindowsAbove: Bool {
+        guard hasWindowManager else { return false }
+        let above = XInternAtom(display, "_NET_WM_STATE_ABOVE", 0)
+        return read(XInternAtom(display, "_NET_SUPPORTED", 0), of: root, type: Atom(XA_ATOM), format: 32) {
+            $0.bindMemory(to: Int.self).contains { Atom(bitPattern: $0) == above }
+        } ?? false
+    }
+
     /// The resources that toolkits read, a line each (X(7), RESOURCES); nil: none.
     var resources: String? {
         read(Atom(XA_RESOURCE_MANAGER), of: root, type: Atom(XA_STRING), format: 8) {

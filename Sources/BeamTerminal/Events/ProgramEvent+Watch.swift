@@ -1,3 +1,4 @@
+import BeamDisplay
 import BeamMedia
 import BeamSession
 import BeamSound
@@ -31,6 +32,8 @@ extension ProgramEvent {
         case sound(SoundOutputState)
         /// The host is this machine, so that its sound isn't played.
         case soundIsOwn
+        /// In the window.
+        case screenshot(ScreenshotOutcome)
         case writing(OutputPath)
         case fileBehind(OutputPath)
         case fileCaughtUp(OutputPath, leftOut: Int)
@@ -77,6 +80,9 @@ extension ProgramEvent {
             case .hostEnded(let reason): Record("host-ended", ["reason": reason.map { PeerText.sentence($0) }])
             case .sound(let state): Record("sound", state.fields)
             case .soundIsOwn: Record("sound", ["state": "own"])
+            case .screenshot(.written(let path, let size)):
+                Record("screenshot", ["file": path, "width": size.width, "height": size.height])
+            case .screenshot(.failed(let reason)): Record("screenshot-failed", ["reason": reason])
             case .writing(let file): Record(file.kind.rawValue, ["file": file.path])
             case .fileBehind(let file): Record("\(file.kind.rawValue)-behind", ["file": file.path])
             case .fileCaughtUp(let file, let leftOut):

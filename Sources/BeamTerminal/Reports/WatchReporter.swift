@@ -93,6 +93,7 @@ public final class WatchReporter: Sendable {
             // In a grid, sizes follow the tiles.
             guard !purpose.isOneOfSeveral else { break }
             context.say("The picture is now \(size.width) × \(size.height).", as: .size)
+        case .screenshot(let outcome): context.tell(.watch(.screenshot(outcome)), WatchText.screenshot(outcome))
         case .writing(let file, let isContinued):
             context.tell(.watch(.writing(file)), WatchText.writing(file, isContinued: isContinued))
         case .fileBehind(let file): context.tell(.watch(.fileBehind(file)), WatchText.behind(file))

@@ -1,3 +1,4 @@
+import BeamDisplay
 import BeamMedia
 import BeamSession
 import BeamSound
@@ -43,6 +44,13 @@ enum WatchText {
         return
             "“\(name)” is the machine that you know as “\(known)”. To \(PeerText.isCut(name) ? "give it another" : "use that") "
             + "name here: \(PeerText.renameCommand(known, to: name))."
+    }
+
+    static func screenshot(_ outcome: ScreenshotOutcome) -> String {
+        switch outcome {
+        case .written(let path, _): "The screenshot is in \(path)"
+        case .failed(let reason): reason
+        }
     }
 
     // MARK: Files

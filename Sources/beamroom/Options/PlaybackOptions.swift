@@ -9,6 +9,8 @@ import BeamViewer
 struct PlaybackOptions: ParsableArguments {
     @Flag(name: [.short, .long], help: "Fill the screen.")
     var fullscreen = false
+    @Flag(help: "Keep the window above others, where the desktop allows it (X11).")
+    var alwaysOnTop = false
     @Flag(help: "Open no window, for recording or measuring.")
     var noWindow = false
     @Option(help: "How the window is drawn: automatic, opengl or software.")
@@ -46,8 +48,8 @@ struct PlaybackOptions: ParsableArguments {
     var stats = false
 
     func validate() throws {
-        if noWindow, fullscreen || stats {
-            throw ValidationError("--fullscreen and --stats need a window: leave --no-window out.")
+        if noWindow, fullscreen || stats || alwaysOnTop {
+            throw ValidationError("--fullscreen, --always-on-top and --stats need a window: leave --no-window out.")
         }
         if noAudio, audioOutput != nil {
             throw ValidationError("--audio-output plays sound: leave --no-audio out.")
@@ -73,6 +75,7 @@ struct PlaybackOptions: ParsableArguments {
             title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
             showsStatistics: stats, showsCaptions: showsCaptions, allowsNotes: true)
         window.hintsKeys = true
+        window.isAlwaysOnTop = alwaysOnTop
         return window
     }
 }

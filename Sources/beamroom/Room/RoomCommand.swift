@@ -104,9 +104,9 @@ struct RoomCommand: ParsableCommand {
         if playback.noWindow, windowDisplay != nil {
             throw ValidationError("--window-display needs a window: leave --no-window out.")
         }
-        if noWatch, playback.fullscreen || playback.stats || windowDisplay != nil {
+        if noWatch, playback.fullscreen || playback.alwaysOnTop || playback.stats || windowDisplay != nil {
             throw ValidationError(
-                "--fullscreen, --stats and --window-display show what is watched: leave --no-watch out.")
+                "--fullscreen, --always-on-top, --stats and --window-display are about a window: leave --no-watch out.")
         }
         if forget != nil, room != nil || at != nil || share {
             throw ValidationError("--forget is used alone.")

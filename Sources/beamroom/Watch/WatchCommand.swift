@@ -135,6 +135,7 @@ struct WatchCommand: ParsableCommand {
             start: { viewer.start() },
             open: { () throws(DisplayError) in
                 let window = try ViewerWindow(viewer) { context.endWithoutDisplay(finish) }
+                if let words = window.unmetWish { context.say("Warning: \(words)") }
                 return { window.run() }
             }, end: { viewer.endWindow() })
         try finish(ending)
@@ -146,11 +147,7 @@ struct WatchCommand: ParsableCommand {
             if let auto {
                 .name(auto, address: (try? WatchTarget(parsing: auto))?.address)
             } else {
-                switch host?.kind {
-                case .endpoint(let endpoint): .endpoint(endpoint)
-                case .name(let name, let address): .name(name, address: address)
-                case nil: .anyHost
-                }
+                host?.target ?? .anyHost
             }
         let trust = ViewerOptions.Trust(
             store: try TrustStore(), deviceName: ShownText.line(name ?? MachineName.current),
@@ -163,6 +160,7 @@ struct WatchCommand: ParsableCommand {
         options.bounds = playback.bounds
         options.quality = quality.wish
         options.usesBluetooth = !noBluetooth
+        options.readAddress = { WatchTarget.reading($0) }
         options.sound = playback.sound
         options.sound.path = sound
         return options

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BeamNetwork
 import BeamTerminal
+import BeamViewer
 import BeamWire
 import Glibc
 
@@ -32,6 +33,23 @@ struct WatchTarget: Sendable {
         guard text.utf8.count <= Self.longest else { throw .tooLong }
         if let rest = Self.withoutScheme(text) { throw .isURL(rest) }
         (kind, doubt) = try Self.parse(text)
+    }
+
+    var target: ViewerOptions.Target {
+        switch kind {
+        case .endpoint(let endpoint): .endpoint(endpoint)
+        case .name(let name, let address): .name(name, address: address)
+        }
+    }
+
+    /// What a text means that is typed in the window.
+    static func reading(_ text: String) -> ViewerOptions.AddressReading {
+        do throws(WatchTargetError) {
+            let target = try WatchTarget(parsing: text)
+            return .target(target.target, doubt: target.doubt)
+        } catch {
+            return .refused(error.windowWords)
+        }
     }
 
     /// Where it may be by what was typed alone; nil: it can only be found by its name.
@@ -187,6 +205,11 @@ enum WatchTargetError: Error, CustomStringConvertible {
     case notV4(String)
     case notV6(String)
     case noZone(String)
+
+    /// For the window, where no command is typed.
+    var windowWords: String {
+        if case .isURL(let rest) = self { "Give the host alone, without the scheme: \(rest)" } else { description }
+    }
 
     var description: String {
         switch self {

@@ -94,6 +94,7 @@ extension WatchCommand {
             start: { wall.start() },
             open: { () throws(DisplayError) in
                 let window = try ViewerWindow(wall) { context.endWithoutDisplay(finish) }
+                if let words = window.unmetWish { context.say("Warning: \(words)") }
                 return { window.run() }
             }, end: { wall.endWindow() })
         try finish(ending)
