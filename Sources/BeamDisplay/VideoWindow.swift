@@ -52,6 +52,8 @@ import Glibc
     let grid = SourceGrid()
     /// See `WindowOptions.isRoom`.
     let isRoom: Bool
+    /// See `WindowOptions.isReceiver`.
+    let isReceiver: Bool
     /// Changes whenever `shownSizes` may have changed.
     public internal(set) var layoutVersion = 0
     /// To be reported.
@@ -107,6 +109,7 @@ import Glibc
         fontDeadline = .now + Self.textDelay
         title = options.title
         isRoom = options.isRoom
+        isReceiver = options.isReceiver
         hintsKeys = options.hintsKeys
         grid.set([.onlyOne])
         if !isRoom, let transcript = grid.transcript(of: WindowSource.onlyOne.id) { panels.transcript = transcript }
@@ -118,6 +121,7 @@ import Glibc
         placement.setInitialSize(scale: scale, sources: options.sources)
         if options.isFullscreen { setFullscreen(true) }
         if options.isAlwaysOnTop, alwaysOnTopObstacle == nil { setAlwaysOnTop(true) }
+        if isReceiver { SDL_DisableScreenSaver() }
         SDL_ShowWindow(window.raw)
         redrawIfNeeded()
     }
@@ -276,7 +280,7 @@ import Glibc
         // The person may have forgotten the warning during the interruption, or be another person.
         if isWatched { changeBadge { $0.showInFull(now: .now) } }
         // The screen saver is off only while a picture is watched without text over it.
-        if isWatched { SDL_DisableScreenSaver() } else { SDL_EnableScreenSaver() }
+        if isWatched || isReceiver { SDL_DisableScreenSaver() } else { SDL_EnableScreenSaver() }
     }
 
     private func setIcon() {

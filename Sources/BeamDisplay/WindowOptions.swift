@@ -43,6 +43,9 @@ public struct WindowOptions: Sendable {
     public var isRoom = false
     /// The window stays above others, where that can be done.
     public var isAlwaysOnTop = false
+    /// It is a receiver's, which waits for senders: Escape ends what is shown, and doesn't leave full screen; the screen
+    /// saver is off while it waits, too.
+    public var isReceiver = false
     /// For some seconds after the first picture, a line names a few keys.
     public var hintsKeys = false
 

@@ -115,6 +115,9 @@ public final class ViewerClient: Sendable {
     /// `Handlers.wishes` has another answer.
     public func wishesChanged() { handle.perform { $0.wishesChanged() } }
 
+    /// To a receiver: what is shared here can be watched at this TCP port.
+    public func offerScreen(at port: UInt16) { handle.perform { $0.handle(.offerScreen(port: port)) } }
+
     /// Writes to the room.
     public func write(_ input: LogInput) {
         handle.performInTurn { $0.handle(.room(input)) }

@@ -9,7 +9,9 @@ import Foundation
 ///           "seenAt": "2026-03-14T17:05:00Z" } ] }
 ///
 /// Unknown members are ignored. Unknown roles are an error, because the next change would drop them. What isn't an
-/// address in `addresses` is dropped, and so is a `seenAt` that can't be read: both only save time.
+/// address in `addresses` is dropped, and so is a `seenAt` that can't be read: both only save time. The roles `sender` and
+/// `receiver` are in a member of their own, `"showing": ["sender"]`, which older versions ignore and drop: to them such a
+/// device has no role.
 enum DevicesFile {
     static let version = 1
     /// In bytes.
@@ -34,6 +36,8 @@ enum DevicesFile {
         var name: String
         var key: String
         var roles: [String]
+        /// The roles that older versions don't know; omitted if empty.
+        var showing: [String]?
         var pairedAt: String
         /// Omitted if empty; older files don't have it.
         var places: [String]?
@@ -94,11 +98,19 @@ enum DevicesFile {
             version: version,
             devices: sorted(devices).map { device in
                 Entry(
-                    name: device.name, key: device.key.hex, roles: device.roles.map(\.rawValue).sorted(),
+                    name: device.name, key: device.key.hex, roles: Self.words(device.roles.subtracting(showing)) ?? [],
+                    showing: Self.words(device.roles.intersection(showing)),
                     pairedAt: device.pairedAt.formatted(.iso8601), places: device.places.isEmpty ? nil : device.places,
                     addresses: Addresses(device.addresses), seenAt: LastTime(device.seenAt))
             })
         return StoredForm.bytes(form)
+    }
+
+    /// The roles of receivers, and of those who show their screens there.
+    private static let showing: Set<RememberedDevice.Role> = [.sender, .receiver]
+
+    private static func words(_ roles: Set<RememberedDevice.Role>) -> [String]? {
+        roles.isEmpty ? nil : roles.map(\.rawValue).sorted()
     }
 
     static func decode(_ bytes: [UInt8]) throws(Failure) -> [RememberedDevice] {
@@ -136,15 +148,18 @@ enum DevicesFile {
         guard let key = DeviceKey(hex: entry.key) else {
             throw .damaged(reason: "the key of device \(number) isn't \(2 * DeviceKey.length) hexadecimal digits")
         }
-        let roles = entry.roles.compactMap(RememberedDevice.Role.init)
-        guard roles.count == entry.roles.count else {
+        let (roles, shows) = (entry.roles, entry.showing ?? [])
+        let known =
+            roles.compactMap(RememberedDevice.Role.init).filter { !showing.contains($0) }
+            + shows.compactMap(RememberedDevice.Role.init).filter { showing.contains($0) }
+        guard known.count == roles.count + shows.count else {
             throw .damaged(reason: "device \(number) has an unknown role")
         }
         guard let pairedAt = try? Date(entry.pairedAt, strategy: .iso8601) else {
             throw .damaged(reason: "the date of device \(number) can't be read")
         }
         return RememberedDevice(
-            asStored: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt, places: entry.places ?? [],
+            asStored: entry.name, key: key, roles: Set(known), pairedAt: pairedAt, places: entry.places ?? [],
             addresses: entry.addresses?.all ?? [], seenAt: entry.seenAt?.date)
     }
 

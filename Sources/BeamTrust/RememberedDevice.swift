@@ -9,6 +9,10 @@ public struct RememberedDevice: Hashable, Sendable {
         case host
         /// It may watch this device.
         case viewer
+        /// It may show its screen here, where this device is a receiver.
+        case sender
+        /// It is a receiver; this device may show its screen there.
+        case receiver
     }
 
     /// The maximum length of a name, in bytes of UTF-8.

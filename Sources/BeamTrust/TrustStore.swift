@@ -122,18 +122,19 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Records where the host with this key was watched. Nothing is written if that is known already.
+    /// Records where the host with this key was watched, or the receiver was found. Nothing is written if that is known
+    /// already.
     ///
     /// - Parameters:
     ///   - place: the address that the person gave; nil: the host was chosen by name.
     ///   - address: where it has proved its key.
     ///
-    /// Both are removed from all other hosts.
+    /// Both are removed from all other hosts and receivers.
     public func note(
         _ place: String?, at address: KnownAddress? = nil, of host: DeviceKey
     ) throws(TrustStoreError) {
         try change { devices throws(TrustStoreError) in
-            for index in devices.indices where devices[index].roles.contains(.host) {
+            for index in devices.indices where !devices[index].roles.isDisjoint(with: [.host, .receiver]) {
                 if devices[index].key == host {
                     if let place { devices[index] = devices[index].moved(to: place) }
                     if let address { devices[index] = devices[index].reached(at: address) }

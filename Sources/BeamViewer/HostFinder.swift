@@ -55,6 +55,7 @@ final class HostFinder: Sendable {
     /// The addresses that are stored for the paired host of this name.
     private let lastKnown: @Sendable (String) -> [Endpoint]
     private let handlers: Handlers
+    private let serviceType: String
     private let state: Mutex<State>
     private let discovery = Mutex(Discovery.notBegun)
     /// Resolves the target's `.local` name; nil: it has none, or this wasn't begun.
@@ -68,9 +69,12 @@ final class HostFinder: Sendable {
         case stopped
     }
 
+    /// - Parameter serviceType: as what the host announces itself.
     init(
-        _ target: ViewerOptions.Target, lastKnown: @escaping @Sendable (String) -> [Endpoint], handlers: Handlers
+        _ target: ViewerOptions.Target, serviceType: String = ServiceType.control,
+        lastKnown: @escaping @Sendable (String) -> [Endpoint], handlers: Handlers
     ) {
+        self.serviceType = serviceType
         given = target
         self.lastKnown = lastKnown
         self.handlers = handlers
@@ -123,7 +127,7 @@ final class HostFinder: Sendable {
             return true
         }
         guard isFirst else { return }
-        let browser = ServiceBrowser(type: ServiceType.control) { [weak self] event in self?.handle(event) }
+        let browser = ServiceBrowser(type: serviceType) { [weak self] event in self?.handle(event) }
         let isWanted = discovery.withLock { discovery in
             guard case .begun = discovery else { return false }
             discovery = .running(browser)

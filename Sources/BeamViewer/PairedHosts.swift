@@ -6,11 +6,12 @@ import BeamWire
 import Foundation
 import Synchronization
 
-/// The hosts that this machine was paired with, and their changes in the store.
+/// The hosts that this machine was paired with, or the receivers, and their changes in the store.
 final class PairedHosts: Sendable {
     private let store: TrustStore
     private let keeper: TrustQueue
     private let hosts: [RememberedDevice]
+    private let role: RememberedDevice.Role
     /// Hosts whose place was noted in this run: there is one place, which the person gave.
     private let notedPlaces = Mutex<Set<DeviceKey>>([])
     /// Hosts of which it was noted in this run that they are watched.
@@ -18,10 +19,12 @@ final class PairedHosts: Sendable {
     /// The addresses that were noted in this run.
     private let noted = Mutex<[DeviceKey: Set<KnownAddress>]>([:])
 
-    init(_ store: TrustStore) throws {
+    /// - Parameter role: `.host` or `.receiver`.
+    init(_ store: TrustStore, _ role: RememberedDevice.Role = .host) throws {
+        self.role = role
         self.store = store
         keeper = TrustQueue(store)
-        hosts = try store.devices().filter { $0.roles.contains(.host) }
+        hosts = try store.devices().filter { $0.roles.contains(role) }
     }
 
     func knows(_ name: String) -> Bool { !keys(of: name).isEmpty }
@@ -136,10 +139,10 @@ final class PairedHosts: Sendable {
         besides acquaintances: [DeviceKey: String], _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void,
         onWarning: @escaping @Sendable (String) -> Void
     ) throws -> TrustWatch {
-        try store.watchDevices { result in
+        try store.watchDevices { [role] result in
             switch result {
             case .success(let devices):
-                let hosts = devices.filter { $0.roles.contains(.host) }
+                let hosts = devices.filter { $0.roles.contains(role) }
                 onChange(
                     Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 })
                         .merging(acquaintances) { host, _ in host })
@@ -154,7 +157,7 @@ final class PairedHosts: Sendable {
     func remember(
         _ host: DeviceKey, name: String, onDone: @escaping @Sendable (_ isRemembered: Bool, _ warning: String?) -> Void
     ) {
-        let device = RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date())
+        let device = RememberedDevice(name: name, key: host, roles: [role], pairedAt: Date())
         keeper.remember(device) { result in
             switch result {
             case .success(.marked(let stored)):

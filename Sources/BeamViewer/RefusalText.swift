@@ -27,7 +27,7 @@ extension ViewerRefusal {
                     + "is asked.")
         case .notTrusted, .sentAway, .other: .again(says: "Press Enter to try again.")
         case .noCodeTaken: .again(says: "Press Enter to be let in without a code.")
-        case .otherKey, .unencryptedImpostor, .notEncrypted, .unproven: nil
+        case .otherKey, .unencryptedImpostor, .notEncrypted, .noReceiver, .onlyReceiver, .unproven: nil
         }
     }
 
@@ -74,6 +74,55 @@ extension ViewerRefusal {
         default:
             if case .other(let says) = self { ("\(host) has refused", Self.quoted(says)) } else { (host, reason) }
         }
+    }
+
+    /// The words for somebody whose screen a receiver is to show.
+    ///
+    /// - Parameters:
+    ///   - receiver: its name in quotation marks, or `the receiver`.
+    ///   - target: what was named, for `beamroom share --to`.
+    func wordsOfReceiver(_ receiver: String, target: String) -> ViewerAnnouncement {
+        let again = "`beamroom share --to \(PeerText.shellWord(target))`"
+        let (headline, detail) =
+            switch self {
+            case .declined: ("The person at \(receiver) has ended it", "Nothing is shown there.")
+            case .forgotten, .forgottenHere, .unknownThere, .notPaired:
+                ("Not paired with \(receiver)", "Type the code that it shows: \(again).")
+            case .notTrusted(let says), .sentAway(let says), .other(let says):
+                ("\(receiver) doesn't show your screen", Self.quoted(says))
+            case .codeNeeded:
+                ("Not paired with \(receiver)", "The code that it shows is needed. Give it with --to-code-file FILE.")
+            case .wrongCode, .replacedCode:
+                (
+                    "Not paired with \(receiver)",
+                    "That isn't the code that it shows now. Give the one that it shows now."
+                )
+            case .uncheckedCode:
+                (
+                    "Not paired with \(receiver)",
+                    "The connection ended before the code was checked. Try again: \(again)."
+                )
+            case .noCodeTaken, .usedCode:
+                (
+                    "Not paired with \(receiver)",
+                    "It takes no code at the moment. It takes those that were paired with it before."
+                )
+            case .noReceiver:
+                (
+                    "\(receiver) is no receiver",
+                    "`beamroom watch --wait` makes a machine one, and `beamroom hosts` lists those that there are."
+                )
+            case .otherKey(let other):
+                (
+                    "\(receiver) isn't the receiver that you paired with",
+                    "It shows another key (\(other.key)). If it was set up anew, forget the old one with "
+                        + "`beamroom devices forget` and type the code that it shows. If not, somebody may be intercepting "
+                        + "the connection."
+                )
+            case .unencryptedImpostor, .notEncrypted, .onlyReceiver, .unproven:
+                ("\(receiver) can't be trusted", ViewerAnnouncement.sentence(reason))
+            }
+        return ViewerAnnouncement(headline: headline, detail: detail, isFinal: true)
     }
 
     /// The words for a newcomer whom a room doesn't let in.
@@ -138,6 +187,7 @@ extension ViewerRefusal {
             "It doesn't know this viewer any more. Pair with it again: \(watchAgain)."
         case .notPaired:
             "It wasn't paired with this machine. Pair with it once: \(watchAgain)."
+        case .noReceiver, .onlyReceiver: ViewerAnnouncement.sentence(self.reason)
         case .unproven(let reason): ViewerAnnouncement.sentence(reason)
         case .declined, .forgotten, .sentAway, .notTrusted, .usedCode, .other: reason
         }

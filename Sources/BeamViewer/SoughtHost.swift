@@ -1,4 +1,5 @@
 import BeamDesktop
+import BeamDiscovery
 import BeamIdentity
 import BeamLog
 import BeamNetwork
@@ -33,7 +34,7 @@ final class SoughtHost: Sendable {
         self.shared = shared
         self.identity = identity
         self.onNotice = onNotice
-        let keeper = try PairedHosts(options.trust.store)
+        let keeper = try PairedHosts(options.trust.store, options.isAtReceiver ? .receiver : .host)
         if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
             throw UnknownHost(name: name)
         }
@@ -52,7 +53,8 @@ final class SoughtHost: Sendable {
         let list = options.target == .anyHost ? PickList(onChange: publish) : nil
         self.list = list
         let finder = HostFinder(
-            options.target, lastKnown: { keeper.addresses(of: $0) },
+            options.target, serviceType: options.isAtReceiver ? ServiceType.receiver : ServiceType.control,
+            lastKnown: { keeper.addresses(of: $0) },
             handlers: HostFinder.Handlers(
                 onChoices: { list?.set($0) },
                 onChosen: { name, isAddress in
@@ -126,8 +128,10 @@ final class SoughtHost: Sendable {
             asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
             announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: options.buffer,
             // A room's door isn't a host: nothing of a host's log is taken there, or signed for it.
-            room: options.isAtRoomDoor ? nil : LogOptions(signing: identity.roomSigning, name: trust.deviceName))
+            room: options.isAtRoomDoor || options.isAtReceiver
+                ? nil : LogOptions(signing: identity.roomSigning, name: trust.deviceName))
         session.asksPerson = wish == .person
+        session.offersScreen = options.isAtReceiver
         if let remembered { session.trust.known = remembered }
         return session
     }

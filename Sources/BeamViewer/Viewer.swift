@@ -22,7 +22,7 @@ public final class Viewer: Sendable {
     /// Plays the sound; nil: it isn't played.
     let sound: SoundPlayer?
     private let soundFiles: SoundFiles?
-    /// Nil in a room, which finds its members and knows them.
+    /// Nil in a room, which finds its members and knows them, and of a sender at a receiver, who has come by itself.
     private let sought: SoughtHost?
     private let loop: NetworkLoop?
     private let onNotice: @Sendable (ViewerNotice) -> Void
@@ -46,7 +46,7 @@ public final class Viewer: Sendable {
         try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
         let status =
-            options.member.map { ViewerStatus(connectingTo: PeerText.name($0.name)) }
+            (options.member?.name ?? options.sender?.name).map { ViewerStatus(connectingTo: PeerText.name($0)) }
             ?? Self.firstStatus(options)
         let shared = ViewerState(
             status, wishes: ViewerWishes(quality: options.quality, bounds: options.bounds.largest))
@@ -83,7 +83,7 @@ public final class Viewer: Sendable {
         self.shared = shared
         self.slot = slot
         sought =
-            options.member == nil
+            options.member == nil && options.sender == nil
             ? try SoughtHost(options, shared, identity, nearby: resources?.nearby, onNotice) : nil
     }
 
@@ -126,8 +126,10 @@ public final class Viewer: Sendable {
     // MARK: The session
 
     private func makeClient() -> ViewerClient {
+        let fixed = options.sender.map { [$0.endpoint] } ?? []
         var handlers = ViewerClient.Handlers(
-            onEvent: { [self] in handle($0) }, sinks: sinks, locate: { [sought] in sought?.finder.endpoints() ?? [] })
+            onEvent: { [self] in handle($0) }, sinks: sinks,
+            locate: { [sought] in sought?.finder.endpoints() ?? fixed })
         handlers.wishes = { [shared] in shared.read { $0.wishes } }
         handlers.hints = { [sought] in sought?.finder.hints() ?? [] }
         handlers.onReached = { [self] in reached($0, at: $1) }
@@ -135,8 +137,10 @@ public final class Viewer: Sendable {
         var session =
             sought?.session
             ?? ViewerSession.Configuration(
-                trust: ViewerTrust(own: identity.deviceKey, name: options.trust.deviceName, instance: 0),
-                buffer: options.buffer)
+                trust: trustWithoutStore, buffer: options.buffer,
+                // A room has words of its own.
+                room: options.member == nil
+                    ? LogOptions(signing: identity.roomSigning, name: options.trust.deviceName) : nil)
         // In a room others may get it from here.
         session.takesSound = sound != nil || soundFiles != nil || options.member != nil || passing != nil
         // All who watch there can decode 4:2:0.
@@ -149,6 +153,17 @@ public final class Viewer: Sendable {
         }
         return ViewerClient(
             in: member.room, watching: member.device, called: member.name, session: session, handlers: handlers)
+    }
+
+    /// The sender's key is known; in a room its session has the trust.
+    private var trustWithoutStore: ViewerTrust {
+        var trust = ViewerTrust(
+            own: identity.deviceKey, name: options.trust.deviceName, instance: .random(in: 0 ... .max))
+        if let sender = options.sender {
+            (trust.known, trust.required) = ([sender.device: sender.name], [sender.device])
+            (trust.pairs, trust.remembersNewHosts) = (false, false)
+        }
+        return trust
     }
 
     private func handle(_ event: ViewerEvent) {
@@ -210,6 +225,9 @@ public final class Viewer: Sendable {
         shared.updateStatus { $0.codeEntered() }
         shared.tellClient { $0.enter(code) }
     }
+
+    /// Tells the receiver that what is shared here can be watched at this TCP port.
+    public func offerScreen(at port: UInt16) { shared.tellClient { $0.offerScreen(at: port) } }
 
     /// Writes to the room: a note, a message. What is written before the host is found is kept for its room; if that
     /// is too much, a room event says that it isn't written.
@@ -345,6 +363,12 @@ public final class Viewer: Sendable {
     }
 
     private static func firstStatus(_ options: ViewerOptions) -> ViewerStatus {
+        var status = statusOfSearch(options)
+        status.isAtReceiver = options.isAtReceiver
+        return status
+    }
+
+    private static func statusOfSearch(_ options: ViewerOptions) -> ViewerStatus {
         switch options.target {
         case .endpoint(let endpoint) where options.isAtRoomDoor: .atRoomDoor(endpoint.description)
         case .endpoint(let endpoint): ViewerStatus(connectingTo: endpoint.description, isAddress: true)

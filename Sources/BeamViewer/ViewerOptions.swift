@@ -70,6 +70,19 @@ public struct ViewerOptions: Sendable {
         }
     }
 
+    /// Somebody who shows its screen at this receiver.
+    public struct Sender: Sendable {
+        /// Where its host listens.
+        public var endpoint: Endpoint
+        /// The only key that the host may have.
+        public var device: DeviceKey
+        public var name: String
+
+        public init(endpoint: Endpoint, device: DeviceKey, name: String) {
+            (self.endpoint, self.device, self.name) = (endpoint, device, name)
+        }
+    }
+
     /// What becomes of the sound.
     public struct Sound: Sendable, Hashable {
         /// It is played.
@@ -105,6 +118,10 @@ public struct ViewerOptions: Sendable {
     public var target: Target
     /// The target is a member of a room, by which this device wants to be let in.
     public var isAtRoomDoor = false
+    /// The target is a receiver, which is to show what is shared here: nothing is watched.
+    public var isAtReceiver = false
+    /// Who shows its screen here, in place of the target: nothing is sought, paired or stored.
+    public var sender: Sender?
     /// Whose share in a room is watched, in place of the target: nothing is sought, paired or stored.
     public var member: Member?
     public var trust: Trust

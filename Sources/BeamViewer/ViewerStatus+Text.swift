@@ -19,7 +19,7 @@ extension ViewerStatus {
 
     /// What is to be typed.
     var codeHeadline: String {
-        let host = quotedName ?? "the host"
+        let host = quotedName ?? (isAtReceiver ? "the receiver" : "the host")
         return isAtRoomDoor
             ? "Type the code that the screens in \(isAddress ? "the room" : host) show"
             : "Type the code that the screen of \(host) shows"
@@ -38,7 +38,7 @@ extension ViewerStatus {
 
     /// What the person is told; nil while the picture is live, and while a host is picked.
     var words: ViewerAnnouncement? {
-        var words = phaseWords
+        var words = receiverWords ?? phaseWords
         words?.isWithoutFault = isWithoutFault
         words?.isAnsweredInWindow = retry != nil
         return words

@@ -71,6 +71,8 @@ struct ViewerStatus: Sendable {
     private(set) var neededRelay: String?
     /// This viewer asks at the door of a room, whose members aren't named to strangers.
     private(set) var isAtRoomDoor = false
+    /// The host is a receiver, which is to show what is shared here.
+    var isAtReceiver = false
     /// `condition` is of an earlier session. The room tells whether the host was started again since.
     private(set) var isConditionOld = false
     /// How dependable the connection to the host is.
@@ -226,7 +228,8 @@ struct ViewerStatus: Sendable {
         case .room(let event):
             _ = condition.handle(event)
             isConditionOld = isConditionOld && condition.isCatchingUp
-        case .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound, .pictureLimited, .quality:
+        case .screenAwaited, .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound, .pictureLimited,
+            .quality:
             break
         }
     }

@@ -413,11 +413,13 @@ enum RoomSample: SampleKind {
 }
 
 enum ListSample: SampleKind {
-    case host, room, device, guest, renamed, forgotten, finding, diagnosis, settingsFile, setting, status, done, refused
+    case host, receiver, room, device, guest, renamed, forgotten, finding, diagnosis, settingsFile, setting, status,
+        done, refused
 
     init(_ event: ProgramEvent.List) {
         switch event {
         case .host: self = .host
+        case .receiver: self = .receiver
         case .room: self = .room
         case .device: self = .device
         case .guest: self = .guest
@@ -434,17 +436,17 @@ enum ListSample: SampleKind {
     }
 
     var samples: [ProgramEvent.List] {
-        func host(_ addresses: [String]) -> ProgramEvent.List {
-            .host(
-                DiscoveredHost(
-                    name: "desk", hostName: "desk.local", port: 1, addresses: addresses, txt: [:], isLocal: false))
+        func host(_ addresses: [String]) -> DiscoveredHost {
+            DiscoveredHost(
+                name: "desk", hostName: "desk.local", port: 1, addresses: addresses, txt: [:], isLocal: false)
         }
         func device(_ places: [String]) -> RememberedDevice {
             RememberedDevice(name: "sofa", key: Sample.key, roles: [.viewer], pairedAt: Date(), places: places)
         }
         let identities: [Guest.Identity] = [.device(Sample.key), .address(.v4(1))]
         return switch self {
-        case .host: [host(["192.0.2.7"]), host([])]
+        case .host: [["192.0.2.7"], []].map { .host(host($0)) }
+        case .receiver: [["192.0.2.7"], []].map { .receiver(host($0)) }
         case .room: [.room(name: "study", members: 1, doors: [Sample.door])]
         case .device: [["192.0.2.7:52345"], []].map { .device(device($0), isWatching: false) }
         case .guest: identities.map { .guest(Guest(identity: $0, name: nil)) }
@@ -503,6 +505,33 @@ enum MeasureSample: SampleKind {
         case .result: [.result([:])]
         case .comparison: [.comparison(cell: "c", against: "old.jsonl", figures: [:])]
         case .report: [.report(results: "results.jsonl", path: "report.html")]
+        }
+    }
+}
+
+enum ReceiverSample: SampleKind {
+    case waiting, awaited, showing, ended, busy, receiver
+
+    init(_ event: ProgramEvent.Receiver) {
+        switch event {
+        case .waiting: self = .waiting
+        case .awaited: self = .awaited
+        case .showing: self = .showing
+        case .ended: self = .ended
+        case .busy: self = .busy
+        case .receiver: self = .receiver
+        }
+    }
+
+    var samples: [ProgramEvent.Receiver] {
+        let sender = StationSession.Sender(device: Sample.key, name: "sofa", address: .v4(0xC000_0207))
+        return switch self {
+        case .waiting: [.waiting(name: "Hall", port: 52349, takesCode: true)]
+        case .awaited: [.awaited(sender)]
+        case .showing: [.showing(sender)]
+        case .ended: [.ended(sender, .person), .ended(sender, .refused(reason: "r"))]
+        case .busy: [.busy(sender)]
+        case .receiver: [.receiver(.found, device: Sample.key, name: "Hall")]
         }
     }
 }

@@ -41,6 +41,7 @@ struct ProgramEventTests {
         ("Who is let in", all(PairingSample.self).map { .pairing($0) }),
         ("What is shared", all(ShareSample.self).map { .share($0) }),
         ("What is watched", all(WatchSample.self).map { .watch($0) }),
+        ("A receiver", all(ReceiverSample.self).map { .receiver($0) }),
         ("Words and messages", all(WordsSample.self).map { .words($0) }),
         ("A room of equals", all(RoomSample.self).map { .room($0) }),
         ("Lists", all(ListSample.self).map { .list($0) }),

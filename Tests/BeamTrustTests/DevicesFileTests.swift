@@ -38,6 +38,22 @@ struct DevicesFileTests {
         #expect(try DevicesFile.decode(Array(text.utf8)) == [device])
     }
 
+    /// Older versions refuse a file with roles that they don't know, and ignore members that they don't know.
+    @Test func `Roles of receivers are kept apart from those that older versions know`() throws {
+        let hall = makeDevice("Hall", makeKey(1), [.receiver])
+        let sofa = makeDevice("Sofa", makeKey(2), [.viewer, .sender])
+        let bytes = DevicesFile.encode([hall, sofa])
+        #expect(try DevicesFile.decode(bytes) == [hall, sofa])
+        let file = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+        let entries = try #require(file["devices"] as? [[String: Any]])
+        #expect(entries.map { $0["roles"] as? [String] } == [[], ["viewer"]])
+        #expect(entries.map { $0["showing"] as? [String] } == [["receiver"], ["sender"]])
+        #expect(throws: DevicesFile.Failure.self) { try decode(entry(roles: #"["sender"]"#)) }
+        #expect(throws: DevicesFile.Failure.self) {
+            try decode(entry(roles: #"[], "showing": ["host"]"#))
+        }
+    }
+
     @Test func `An entry written by hand is accepted`() throws {
         let device = try #require(try decode(entry()).first)
         #expect(device == makeDevice("Studio", makeKey(0), [.host], at: 1_772_357_400))

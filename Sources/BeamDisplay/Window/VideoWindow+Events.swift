@@ -181,7 +181,7 @@ extension VideoWindow {
             events.append(.transcript(isShown: false))
         } else if panels.showsPeople, panels.code != nil || picture != nil || grid.isShown {
             togglePeople(&events)
-        } else if isFullscreen {
+        } else if isFullscreen, !isReceiver {
             toggleFullscreen(&events)
         } else if zoom != nil {
             showWholePicture()

@@ -13,7 +13,7 @@ extension VideoWindow {
             hasSeveral: grid.sources.count > 1, numbered: grid.sources.count,
             showsList: panels.picker != nil && panels.codeEntry == nil, takesAddress: panels.picker?.field != nil,
             asksForCode: panels.codeEntry != nil, hasOffer: offer != nil, offersRetry: offer == .tryAgain,
-            allowsNotes: panels.allowsNotes, hasList: hasList)
+            allowsNotes: panels.allowsNotes, hasList: hasList, isReceiver: isReceiver)
     }
 
     /// What Enter does in a message or a code entry.

@@ -41,6 +41,8 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         var allowsNotes = true
         /// Escape leads back to the list.
         var hasList = false
+        /// Escape ends what a receiver shows.
+        var isReceiver = false
     }
 
     /// Whether the panel of keys lists it.
@@ -161,9 +163,11 @@ enum WindowCommand: Hashable, Sendable, CaseIterable {
         case .actualPixels: "1:1 pixels, and back"
         case .fit: "all of the picture"
         case .statistics: "statistics"
+        case .back where place.isReceiver: "close what is open, end what is shown"
         case .back: place.hasList ? "close, go back to the list of hosts" : "close what is open, leave full screen"
         case .menu: "menu"
         case .help: "these keys"
+        case .quit where place.isReceiver: "end what is shown, then the receiver"
         case .quit: place.kind == .room ? "leave the room" : "end"
         }
     }

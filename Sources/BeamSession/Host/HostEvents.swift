@@ -92,6 +92,8 @@ public enum HostEvent: Sendable, Equatable {
     /// A viewer's control connection was lost; its stream goes on.
     case controlLost(session: String)
     case viewerLeft(session: String, from: Visitor, reason: String)
+    /// A device that was expected (`HostTrust.expected`) has come, or its last session has ended.
+    case expectedGuest(DeviceKey, Presence)
     /// The number of viewers that get the stream has changed.
     case audience(Int)
     /// A viewer was moved to the reduced layer, because its path carries much less than the others', or back to the
@@ -105,6 +107,15 @@ public enum HostEvent: Sendable, Equatable {
     case overloaded(Shedding, viewers: Int)
     /// Frames were dropped before sending, because the paths carry less than the encoder makes.
     case framesDropped(Int)
+}
+
+extension HostEvent {
+    public enum Presence: Sendable, Equatable {
+        case here
+        /// It has said goodbye.
+        case gone
+        case lost
+    }
 }
 
 /// What a viewer gets that doesn't take the full picture.

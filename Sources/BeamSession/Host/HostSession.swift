@@ -250,6 +250,8 @@ public struct HostSession: Sendable {
         case .soundWanted(let isWanted): broadcast.soundWanted(isWanted, by: id)
         case .qualityWanted(let wish): broadcast.qualityWanted(wish, by: id, now: now)
         case .room(let message): room?.received(message, from: LogMemberID(id), now: now)
+        // Nobody but a receiver takes it.
+        case .screenOffered: break
         }
     }
 

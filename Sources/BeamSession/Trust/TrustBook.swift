@@ -8,9 +8,15 @@ struct TrustBook: Sendable {
     /// The store has changed and can't be read: `remembered` may contain devices that were forgotten.
     private(set) var isStale = false
 
-    init(remembered: [DeviceKey: String]) { self.remembered = remembered }
+    /// - Parameter paired: known in this run only.
+    init(remembered: [DeviceKey: String], paired: [DeviceKey: String] = [:]) {
+        self.remembered = remembered
+        self.paired = paired
+    }
 
     func trusts(_ device: DeviceKey) -> Bool { remembered[device] != nil || paired[device] != nil }
+
+    func isRemembered(_ device: DeviceKey) -> Bool { remembered[device] != nil }
 
     /// The name by which a device is remembered, for display; nil if it isn't known. What it calls itself now doesn't
     /// matter.
@@ -43,6 +49,9 @@ struct TrustBook: Sendable {
     func isUncertain(_ device: DeviceKey) -> Bool { isStale && remembered[device] != nil }
 
     mutating func becomeStale() { isStale = true }
+
+    /// The device has to be paired again, unless it is remembered.
+    mutating func unpair(_ device: DeviceKey) { paired[device] = nil }
 
     mutating func remove(_ device: DeviceKey) {
         remembered[device] = nil

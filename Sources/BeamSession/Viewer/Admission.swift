@@ -292,7 +292,8 @@ struct Admission: Sendable {
         if case .person = choice { mayChoose = false }
         let trust = configuration.trust
         let pairing = SecurePairing(
-            own: trust.own, name: trust.name, host: key, isKnown: isKnown, choice: choice, letsPersonChoose: mayChoose)
+            own: trust.own, name: trust.name, host: key, isKnown: isKnown, choice: choice, letsPersonChoose: mayChoose,
+            seeksReceiver: configuration.offersScreen)
         guard state.connected(.pairing(pairing), now: now) else { return }
         let opening = pairing.opening(instance: trust.instance, features: configuration.features, bounds: bounds)
         for message in opening { send(message) }
@@ -345,6 +346,8 @@ struct Admission: Sendable {
             askForCode(problem, mayAsk: pairing.mayAsk, now: now)
         case .noCodeTaken:
             refuse(.noCodeTaken, now: now)
+        case .otherPurpose:
+            refuse(configuration.offersScreen ? .noReceiver : .onlyReceiver, now: now)
         case .wait(let pause):
             perform(state.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):

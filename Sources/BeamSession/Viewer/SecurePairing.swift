@@ -56,6 +56,8 @@ struct SecurePairing: Sendable {
         case needCode(CodeQuestion.Problem?)
         /// A code was given, and the host takes none.
         case noCodeTaken
+        /// It is a host, and a receiver is sought, or the other way round.
+        case otherPurpose
         /// Too many wrong codes: the host takes none for this long.
         case wait(Duration)
         /// Pairing has succeeded, by the code or by the person at the host. Join.
@@ -77,6 +79,8 @@ struct SecurePairing: Sendable {
     let own: DeviceKey
     private let ownName: String
     private let choice: PairingChoice
+    /// A receiver is sought: nothing is proved to another machine.
+    private let seeksReceiver: Bool
     private let isKnown: Bool
     /// A person here chooses between typing the code and asking the person at the host, and hasn't yet.
     private let letsPersonChoose: Bool
@@ -88,8 +92,9 @@ struct SecurePairing: Sendable {
 
     init(
         own: DeviceKey, name: String, host: DeviceKey, isKnown: Bool, choice: PairingChoice,
-        letsPersonChoose: Bool = false
+        letsPersonChoose: Bool = false, seeksReceiver: Bool = false
     ) {
+        self.seeksReceiver = seeksReceiver
         self.own = own
         ownName = name
         self.host = host
@@ -207,6 +212,7 @@ struct SecurePairing: Sendable {
         hostName = welcome.name
         methods = welcome.methods
         features = welcome.features
+        guard features.contains(.receiver) == seeksReceiver else { return .otherPurpose }
         if hasJoined, welcome.isTrusted {
             state = .joining(mayBePaired: false)
             return .none

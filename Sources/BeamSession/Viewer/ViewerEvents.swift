@@ -25,6 +25,8 @@ public enum ViewerEvent: Sendable, Equatable {
     case hostCallsItself(_ name: String, known: String, wasChosen: Bool)
     /// This host has admitted the viewer, which confirms who is at the address.
     case hostReached(DeviceKey)
+    /// The receiver waits for `ViewerSession.Input.offerScreen`. Said on each connection.
+    case screenAwaited
     /// Admitted. `deviceName` is nil if the host gives none; `isNewSession` is false when an earlier session continues.
     /// Without encryption (version 1) everybody on the network can see the picture.
     case paired(session: String, deviceName: String?, isNewSession: Bool, isEncrypted: Bool)

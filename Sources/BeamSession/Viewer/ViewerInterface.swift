@@ -27,6 +27,8 @@ extension ViewerSession {
         public var room: LogOptions?
         /// Sound is played or recorded here.
         public var takesSound = false
+        /// It isn't a host that is sought but a receiver, which is to show what is shared here (`Input.offerScreen`).
+        public var offersScreen = false
 
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
@@ -50,6 +52,7 @@ extension ViewerSession {
             if decodesFullChroma { features.insert(.fullChroma) }
             if takesSound { features.insert(.sound) }
             if room != nil { features.insert(.words) }
+            if offersScreen { features.insert(.offersScreen) }
             return features
         }
     }
@@ -109,6 +112,8 @@ extension ViewerSession {
         case relayed(Bool)
         /// What this machine writes to the room.
         case room(LogInput)
+        /// To a receiver, now and on each connection that follows: what is shared here can be watched at this TCP port.
+        case offerScreen(port: UInt16)
         case shutdown
     }
 

@@ -42,6 +42,10 @@ public enum ViewerRefusal: Sendable, Equatable {
     case unknownThere
     /// Only paired hosts are watched, and this one isn't.
     case notPaired
+    /// It is no receiver, so that nothing can be shown there.
+    case noReceiver
+    /// It is a receiver, which has nothing to watch.
+    case onlyReceiver
     /// The host can't prove who it is. The reason is a clause.
     case unproven(reason: String)
 
@@ -93,6 +97,8 @@ public enum ViewerRefusal: Sendable, Equatable {
         case .forgottenHere: "it was forgotten here"
         case .unknownThere: "it doesn't know this viewer any more"
         case .notPaired: "it wasn't paired with this machine"
+        case .noReceiver: "it is no receiver, which `beamroom watch --wait` makes of a machine"
+        case .onlyReceiver: "it is a receiver, which shows what `beamroom share --to` sends and can't be watched"
         case .unproven(let reason): reason
         }
     }

@@ -26,10 +26,14 @@ public struct ViewerSession: Sendable {
     private var toldQuality: ViewerEvent?
     /// Others get the picture and the sound from here.
     private var isRelay = false
+    /// Where a receiver can watch what is shared here.
+    private var offeredPort: UInt16?
+    private let offersScreen: Bool
 
     /// `random` makes nonces and version 1's code: pass the system's generator, except in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
+        offersScreen = configuration.offersScreen
         admission = Admission(configuration, random: &random)
         receiver = Receiver(buffer: configuration.buffer, takesSound: configuration.takesSound)
         room = configuration.room.map {
@@ -70,6 +74,9 @@ public struct ViewerSession: Sendable {
         case .keyframeWanted: receiver.wantKeyframe()
         case .wishes(let new): wish(new, isRelay: isRelay, now: now)
         case .relayed(let isRelayed): wish(wishes, isRelay: isRelayed, now: now)
+        case .offerScreen(let port):
+            offeredPort = port
+            if admission.features != nil { send(.screenOffered(port: port)) }
         case .room(let input):
             if hasOtherWords || admission.isPlain { room?.refuse(input) } else { room?.handle(input, now: now) }
         }
@@ -155,6 +162,8 @@ public struct ViewerSession: Sendable {
             case .hostEnded:
                 receiver.hostEnded(now: now)
                 settleReceiver(now: now)
+                // A receiver that says goodbye has got what it wanted, or wants nothing.
+                if offersScreen { admission.end(now: now) }
             case .ended:
                 receiver.end(now: now)
                 settleReceiver(now: now)
@@ -192,6 +201,7 @@ public struct ViewerSession: Sendable {
         receiver.greet(now: now)
         settleReceiver(now: now)
         ping(now: now)
+        if let offeredPort { send(.screenOffered(port: offeredPort)) }
         let asked = wishes.asked(isRelay: isRelay)
         if asked.shownSize != nil { send(asked.shownSize) }
         if secure.features.contains(.sound), receiver.takesSound {
@@ -226,6 +236,7 @@ public struct ViewerSession: Sendable {
         case .pong(let sent, let clock):
             if receiver.pong(sent: sent, clock: clock, now: now) { ping(now: now) }
         case .room(let message): room?.received(message, from: Self.keeper, now: now)
+        case .screenAwaited: emit(.screenAwaited)
         default: break
         }
     }

@@ -10,6 +10,7 @@ extension ProgramEvent {
     /// What `hosts`, `devices`, `doctor`, `config` and `status` list and change.
     public enum List: Sendable {
         case host(DiscoveredHost)
+        case receiver(DiscoveredHost)
         /// `doors`: at least one.
         case room(name: String, members: Int, doors: [Endpoint])
         case device(RememberedDevice, isWatching: Bool)
@@ -33,13 +34,8 @@ extension ProgramEvent {
 
         var record: Record {
             switch self {
-            case .host(let host):
-                Record(
-                    "host",
-                    [
-                        "name": PeerText.name(host.name), "port": Int(host.port), "hostName": host.hostName,
-                        "address": host.addresses.first, "addresses": host.addresses,
-                    ])
+            case .host(let host): Record("host", host.fields)
+            case .receiver(let receiver): Record("receiver-found", receiver.fields)
             case .room(let name, let members, let doors):
                 Record(
                     "room-found",
@@ -123,5 +119,14 @@ extension Guest.Identity {
         case .address(let address): ["address": text ?? "\(address)"]
         case .browser(let session): ["session": session]
         }
+    }
+}
+
+extension DiscoveredHost {
+    fileprivate var fields: [String: any EventField] {
+        [
+            "name": PeerText.name(name), "port": Int(port), "hostName": hostName, "address": addresses.first,
+            "addresses": addresses,
+        ]
     }
 }

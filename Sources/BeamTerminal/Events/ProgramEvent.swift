@@ -8,6 +8,7 @@ public enum ProgramEvent: Sendable {
     case pairing(Pairing)
     case share(Share)
     case watch(Watch)
+    case receiver(Receiver)
     case words(Words)
     case room(Room)
     case list(List)
@@ -46,6 +47,7 @@ public enum ProgramEvent: Sendable {
         case .pairing(let event): event.record
         case .share(let event): event.record
         case .watch(let event): event.record
+        case .receiver(let event): event.record
         case .words(let event): event.record
         case .room(let event): event.record
         case .list(let event): event.record

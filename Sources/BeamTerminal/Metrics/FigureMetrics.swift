@@ -80,6 +80,11 @@ public final class FigureMetrics: Sendable {
                 share(report, &state)
                 sweep(&state)
             }
+        case .receiver(.waiting):
+            state.withLock { state in
+                for watched in state.watched.values { watched.set.end() }
+                state.watched = [:]
+            }
         default: break
         }
     }

@@ -26,9 +26,14 @@ public final class WatchQuestions: Sendable {
     private let hasWindow: Bool
     private let desk: QuestionDesk
     private let place: Int
+    /// By which the code can be given in advance.
+    private let codeOption: String
     private let state = Mutex(State())
 
-    public init(_ context: CommandContext, hasWindow: Bool, desk: QuestionDesk) {
+    public init(
+        _ context: CommandContext, hasWindow: Bool, desk: QuestionDesk, codeOption: String = "--code"
+    ) {
+        self.codeOption = codeOption
         self.context = context
         self.hasWindow = hasWindow
         self.desk = desk
@@ -143,7 +148,7 @@ public final class WatchQuestions: Sendable {
                     return .answer { [self] in viewer?.askPerson() }
                 }
                 guard let code = PairingCode.typed(line) else {
-                    return .unclear("That isn't a code. Type the six digits that the host's screen shows.")
+                    return .unclear("That isn't a code. Type the six digits that the screen there shows.")
                 }
                 return .answer { [self] in viewer?.enter(code) }
             }, isRepeated: isRepeated)
@@ -179,7 +184,7 @@ public final class WatchQuestions: Sendable {
         context.latch.end(
             .peerLost(
                 asked == .code
-                    ? "Standard input has ended, so nobody can type the code. Give it with --code."
+                    ? "Standard input has ended, so nobody can type the code. Give it with \(codeOption)."
                     : "Standard input has ended, so nobody can pick a host. Name one: `beamroom watch NAME`."))
     }
 }

@@ -186,7 +186,8 @@ public final class DoorReporter: Sendable {
             context.tell(.pairing(.listening(failure: reason)), text.listeningFailed(reason))
         case .listeningAgain: context.tell(.pairing(.listening(failure: nil)), text.listeningAgain)
         case .codeTried, .codeChecked, .webCodeChanged, .room, .viewerPaired, .mediaStarted, .mediaStopped,
-            .controlLost, .viewerLeft, .audience, .layerChanged, .layerFitted, .pictureLimited, .overloaded,
+            .controlLost, .viewerLeft, .expectedGuest, .audience, .layerChanged, .layerFitted, .pictureLimited,
+            .overloaded,
             .framesDropped:
             return false
         }
@@ -262,6 +263,7 @@ public final class DoorReporter: Sendable {
     private func codeServed(_ visitor: Visitor, isStillValid: Bool) {
         // In a room whose codes let in one each, the next one is on its way.
         if case .one = state.withLock({ $0.service }) { return }
+        if text.guests == .senders { return }
         let isFirst = state.withLock { state in
             defer { state.hasSaidService = state.hasSaidService || isStillValid }
             return isStillValid && !state.hasSaidService

@@ -9,9 +9,15 @@ public struct AddressText: Sendable {
     /// The address that this program listens on; nil: on all.
     var bindAddress: String?
     var port: UInt16
+    /// Which needn't be typed.
+    var usualPort: UInt16
 
-    public init(purpose: String, command: String, bindAddress: String?, port: UInt16) {
+    public init(
+        purpose: String, command: String, bindAddress: String?, port: UInt16,
+        usualPort: UInt16 = AddressText.usualPort
+    ) {
         (self.purpose, self.command, self.bindAddress, self.port) = (purpose, command, bindAddress, port)
+        self.usualPort = usualPort
     }
 
     /// More addresses than this are no help.
@@ -53,7 +59,7 @@ public struct AddressText: Sendable {
     }
 
     private func run(_ host: String) -> String {
-        "`beamroom \(command) \(Self.typed(Endpoint(host: host, port: port)))`"
+        "`beamroom \(command) \(port == usualPort ? host : Endpoint(host: host, port: port).description)`"
     }
 
     /// Where nothing else is said, a host or a member listens on this TCP port.

@@ -10,11 +10,26 @@ public struct DoorText: Sendable {
         case viewers
         /// They enter a room.
         case newcomers
+        /// They show their screens at this receiver.
+        case senders
 
-        /// `viewer`, `newcomer`.
-        var one: String { self == .viewers ? "viewer" : "newcomer" }
+        var one: String {
+            switch self {
+            case .viewers: "viewer"
+            case .newcomers: "newcomer"
+            case .senders: "sender"
+            }
+        }
         /// Where the code is typed.
-        var place: String { self == .viewers ? "viewer" : "member" }
+        var place: String { self == .newcomers ? "member" : one }
+        /// What they come to.
+        var command: String {
+            switch self {
+            case .viewers: "share"
+            case .newcomers: "room"
+            case .senders: "watch --wait"
+            }
+        }
     }
 
     var guests: Guests
@@ -33,6 +48,8 @@ public struct DoorText: Sendable {
     func paired(_ name: String, isToBeRemembered: Bool) -> String {
         switch guests {
         case .newcomers: "“\(name)” is let in, and belongs to the room from now on."
+        case .senders where isToBeRemembered: "“\(name)” is paired: next time it needs no code."
+        case .senders: "“\(name)” is paired for this time only: next time it has to type the code again."
         case .viewers where isToBeRemembered:
             "“\(name)” is paired: next time no code is needed. So is whoever is let in after it."
         case .viewers: "“\(name)” is paired for this time only: when it is started again, it has to be let in again."
@@ -42,7 +59,7 @@ public struct DoorText: Sendable {
     func acceptingPaused(_ reason: String) -> String {
         "New \(guests.one)s have to wait: the system has no room for another connection (\(reason)). The "
             + "program tries again twice a second. If this lasts, close other programs, or raise the limit with "
-            + "`ulimit -n` before `beamroom \(guests == .viewers ? "share" : "room")`."
+            + "`ulimit -n` before `beamroom \(guests.command)`."
     }
 
     func listeningFailed(_ reason: String) -> String {
@@ -54,7 +71,9 @@ public struct DoorText: Sendable {
 
     /// `what`: the sentence's beginning, up to `code`.
     func code(_ code: PairingCode, _ what: String, serves: String) -> String {
-        "\(what) to type at a new \(guests.place): \(code.spaced) (serves \(serves))"
+        guests == .senders
+            ? "\(what) to type at a sender: \(code.spaced) (\(serves))"
+            : "\(what) to type at a new \(guests.place): \(code.spaced) (serves \(serves))"
     }
 
     func codeUsed(file: String?) -> String {
@@ -83,6 +102,8 @@ public struct DoorText: Sendable {
 
     /// Which devices a code serves, when it is replaced by itself, and how to get another one.
     func service(_ service: HostCode.Service, until end: Date?, takesKey: Bool) -> String {
+        // There is another one after each sender.
+        if guests == .senders { return end.map { "until \(CommonText.clock($0))" } ?? "for one" }
         let whom =
             switch service {
             case .everybody, .room, .always: "everybody" + (end.map { ", until \(CommonText.clock($0))" } ?? "")

@@ -121,7 +121,7 @@ extension ProgramEvent.Watch {
         case .controlLost(let reason): self = .controlLost(reason: reason)
         case .controlRestored: self = .controlRestored
         case .hostCallsItself, .hostReached, .hostNamed, .waitingForDecision, .hostRelays, .hostHasSound, .hostPaired,
-            .mistrusted,
+            .mistrusted, .screenAwaited,
             .room:
             return nil
         }

@@ -53,6 +53,9 @@ extension SecureMessage {
         case meshHeld = 0x51
         case meshForked = 0x52
         case meshPaused = 0x56
+
+        case screenOffered = 0x60
+        case screenAwaited = 0x61
     }
 }
 

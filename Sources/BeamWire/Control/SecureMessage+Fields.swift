@@ -4,6 +4,9 @@ extension SecureMessage {
     /// A host's reason for `bye` if there is no other.
     package static let hostEnded = "The host has ended"
 
+    /// A receiver's reason: it gets the picture, by another connection.
+    package static let screenShown = "The screen is shown"
+
     /// The longest name or reason in bytes of UTF-8.
     package static let longestText = 255
     /// The lengths of fields in bytes.
@@ -85,6 +88,8 @@ extension SecureMessage {
         case .mesh(let message):
             writer.kind(message.kind)
             writer.raw(message.fields)
+        case .screenOffered(let port): writer.integer(.screenOffered, port)
+        case .screenAwaited: writer.kind(.screenAwaited)
         case .unknown(let kind): writer.integer(kind)
         }
         return writer.bytes
@@ -167,6 +172,8 @@ extension SecureMessage {
                 return
             }
             self = .mesh(message)
+        case .screenOffered: self = .screenOffered(port: try reader.port())
+        case .screenAwaited: self = .screenAwaited
         }
     }
 }

@@ -30,6 +30,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let equals = Features(rawValue: 1 << 9)
             /// It takes part in the host's log.
             package static let words = Features(rawValue: 1 << 10)
+            /// It comes to a receiver, to show its own screen there.
+            package static let offersScreen = Features(rawValue: 1 << 13)
         }
 
         package var version = Self.version
@@ -85,6 +87,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let equals = Features(rawValue: 1 << 9)
             /// It keeps a log: captions, notes, alerts, messages.
             package static let words = Features(rawValue: 1 << 10)
+            /// It is a receiver: it has no picture, and shows those of others.
+            package static let receiver = Features(rawValue: 1 << 13)
 
             /// It passes on what another host shares, which comes through `count` relays with this one: 0 (it is no relay)
             /// to 3, in bits 11 and 12.
@@ -200,6 +204,10 @@ package enum SecureMessage: Hashable, Sendable {
     case room(LogMessage)
     /// Between members of a room of equals.
     case mesh(MeshMessage)
+    /// To a receiver: the sender's host listens on this TCP port, at the address that this connection comes from.
+    case screenOffered(port: UInt16)
+    /// From a receiver: it waits for this sender's offer, and for nobody else's.
+    case screenAwaited
     /// A kind of a later version: skipped.
     case unknown(UInt8)
 }

@@ -37,6 +37,8 @@ struct DevicesCommand: ParsableCommand {
                     isWatching ? "watching now" : nil,
                     device.roles.contains(.viewer) ? "may watch" : nil,
                     device.roles.contains(.host) ? "may be watched from here" : nil,
+                    device.roles.contains(.sender) ? "may show its screen here" : nil,
+                    device.roles.contains(.receiver) ? "is a receiver for this screen" : nil,
                 ].compactMap { $0 }
                 context.events.write(.list(.device(device, isWatching: isWatching)))
                 guard !json else { continue }

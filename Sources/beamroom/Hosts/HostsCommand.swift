@@ -9,7 +9,7 @@ import Synchronization
 /// `beamroom hosts`.
 struct HostsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "hosts", abstract: "Lists the hosts on this network, and the rooms.")
+        commandName: "hosts", abstract: "Lists the hosts on this network, the receivers, and the rooms.")
 
     @Option(
         help: ArgumentHelp("How long to search. 0 lists the hosts that answer at once.", valueName: "seconds"))
@@ -31,29 +31,40 @@ struct HostsCommand: ParsableCommand {
         let endings = EndingSources(context.latch, timeLimit: wait > 0 ? wait : Self.longestLook)
         defer { withExtendedLifetime(endings) {} }
         let hosts = HostList()
+        let receivers = HostList()
         let isOneLook = wait == 0
         let rooms = MeshPresence()
         rooms.start()
         let latch = context.latch
-        let browser = ServiceBrowser(type: ServiceType.control) { event in
-            switch event {
-            case .found(let host): hosts.add(host)
-            case .lost(let name): hosts.remove(name)
-            case .unavailable(let reason):
-                hosts.setProblem(reason)
-                if isOneLook { latch.end(.done) }
-            case .available: hosts.setProblem(nil)
-            case .settled: if isOneLook { latch.end(.done) }
+        let settled = Mutex(0)
+        let browsers = [(ServiceType.control, hosts), (ServiceType.receiver, receivers)].map { type, list in
+            ServiceBrowser(type: type) { event in
+                switch event {
+                case .found(let host): list.add(host)
+                case .lost(let name): list.remove(name)
+                case .unavailable(let reason):
+                    list.setProblem(reason)
+                    if isOneLook { latch.end(.done) }
+                case .available: list.setProblem(nil)
+                case .settled:
+                    let count = settled.withLock { count in
+                        count += 1
+                        return count
+                    }
+                    if isOneLook, count >= 2 { latch.end(.done) }
+                }
             }
         }
         _ = context.latch.wait()
-        browser.stop()
+        for browser in browsers { browser.stop() }
         let found = isOneLook ? rooms.rooms(within: .seconds(Self.longestLook)) : rooms.found
         rooms.stop()
-        try list(hosts, found, context)
+        try list(hosts, receivers, found, context)
     }
 
-    private func list(_ hosts: HostList, _ rooms: [MeshPresence.Found], _ context: CommandContext) throws {
+    private func list(
+        _ hosts: HostList, _ receivers: HostList, _ rooms: [MeshPresence.Found], _ context: CommandContext
+    ) throws {
         guard StandardStreams.hasReader else { return }
         if let problem = hosts.problem {
             return try context.conclude(.failed(problem))
@@ -63,6 +74,15 @@ struct HostsCommand: ParsableCommand {
             if !json {
                 let place = host.addresses.first ?? host.hostName
                 Console.list("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
+            }
+        }
+        for receiver in receivers.sorted {
+            context.events.write(.list(.receiver(receiver)))
+            if !json {
+                let (name, place) = (PeerText.name(receiver.name), receiver.addresses.first ?? receiver.hostName)
+                Console.list(
+                    "\(name)\t\(Console.printable(place))\t\(receiver.port)\treceiver: beamroom share --to "
+                        + CommonText.shellWord(name))
             }
         }
         for room in rooms {
@@ -77,10 +97,11 @@ struct HostsCommand: ParsableCommand {
                 )
             }
         }
-        if hosts.sorted.isEmpty, rooms.isEmpty {
+        if hosts.sorted.isEmpty, receivers.sorted.isEmpty, rooms.isEmpty {
             let time = wait > 0 ? " in \(CommonText.number(wait)) s" : ""
             context.console.say(
-                "No host and no room was found\(time). Run `beamroom share` on the machine that you want to watch.")
+                "No host, no receiver and no room was found\(time). Run `beamroom share` on the machine that you want to watch."
+            )
         }
     }
 }

@@ -77,7 +77,9 @@ struct SettingsCommand: Sendable {
     private static let relay = SettingsCommand(RelayCommand.self, positional: "host", rivals: codes)
 
     private static let codes: [String: Set<String>] = ["code": ["code-file"], "code-file": ["code"]]
-    private static let hosts: [String: Set<String>] = ["host": ["auto"], "auto": ["host"]]
+    private static let hosts: [String: Set<String>] = [
+        "host": ["auto", "wait"], "auto": ["host", "wait"], "wait": ["host", "auto"],
+    ]
     /// It is done instead of entering a room.
     private static let rooms: [String: Set<String>] = ["forget": ["room", "at", "share"]]
     /// A region can be one of a monitor.

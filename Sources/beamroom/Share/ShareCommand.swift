@@ -59,6 +59,8 @@ struct ShareCommand: ParsableCommand {
     )
     var once = false
 
+    @OptionGroup var sending: SendingOptions
+
     @Option(
         help: ArgumentHelp(
             "Record the stream as it is sent (.mkv or .mp4), with or without viewers.", valueName: "file"))
@@ -117,17 +119,31 @@ struct ShareCommand: ParsableCommand {
         let notices = self.notices.open()
         defer { notices?.stop() }
         let asking = Asking(self, context.console, notices)
+        let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
         let prompt = PairingPrompt(
-            context.console, programs: context.programs, keyboard: spoken.keyboard, mirror: notices,
-            isAskedElsewhere: asking.isByNotice)
+            context.console, terminal, wish: "watch", mirror: notices, isAskedElsewhere: asking.isByNotice)
         let reporter: ShareReporter
         let host: Host
+        let sent: SendingShare?
         do {
-            let options = try options(context, asking)
+            sent = try send(context, terminal)
+            if sent == nil, sending.to != nil { return try context.conclude(context.latch.wait()) }
+        } catch {
+            return try context.conclude(context.latch.current ?? .failed("\(error)"))
+        }
+        defer { sent?.viewer.stop() }
+        do {
+            var options = try options(context, asking)
+            if let receiver = sent?.receiver {
+                options.server.session.door.trust.expected = [receiver.device: receiver.name]
+            }
             let made = ShareReporter(
                 context, prompt: prompt, invitation: invitation(context.console, options, asking), notices: notices)
             reporter = made
-            host = try Host(options) { made.handle($0) }
+            host = try Host(options) { notice in
+                made.handle(notice)
+                if case .session(let event) = notice { sent?.handle(event) }
+            }
         } catch {
             // Ctrl-C while the person was to choose.
             let isWish = (error as? CaptureError)?.isWish == true
@@ -155,9 +171,11 @@ struct ShareCommand: ParsableCommand {
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
         reload.connect(host) { Asking($0, context.console, notices).acceptance }
+        if let sent { sent.reporter.offer(host.description.controlPort, by: sent.viewer) }
         control = context.openControl { reporter.status(.share, host) }
         let ticker = EverySecond {
             reporter.tick(host)
+            sent?.reporter.tick()
             host.refresh()
         }
         let ending = context.latch.wait()
@@ -167,6 +185,16 @@ struct ShareCommand: ParsableCommand {
         reporter.summarise(host)
         try context.conclude(reporter.verdict(ending))
     }
+
+    /// Finds the receiver. Nil: there is none to be found, or the program is to end.
+    private func send(_ context: CommandContext, _ terminal: TerminalQuestions) throws -> SendingShare? {
+        guard let target = sending.to else { return nil }
+        return try SendingShare(
+            context, sending, target, terminal: terminal, name: shownName, once: once, canAsk: spoken.canAsk)
+    }
+
+    /// As viewers read it: both ends must have the same name when they pair.
+    private var shownName: String { ShownText.line(name ?? MachineName.current) }
 
     private func listSound(_ context: CommandContext) throws {
         do {
@@ -217,8 +245,7 @@ struct ShareCommand: ParsableCommand {
 
     private func options(_ context: CommandContext, _ asking: Asking) throws -> HostOptions {
         let console = context.console
-        // As viewers read it: both ends must have the same name when they pair.
-        let name = ShownText.line(self.name ?? MachineName.current)
+        let name = shownName
         let store = try TrustStore()
         let identity = try store.identity()
         let hostCode = doorCode.hostCode(

@@ -18,6 +18,11 @@ struct WatchCommand: ParsableCommand {
             n to write a note, m for sound off and on, + and - for its volume, Ctrl and the wheel to zoom, ? for all keys,
             q to end.
 
+            With --wait this machine is a receiver, for a meeting room for example: it shows its name and a code, and
+            waits. `beamroom share --to NAME` on another machine shows that one's screen here, once its person has typed
+            the code; a machine that was paired so needs no code again (except with --once). One screen is shown at a
+            time. Escape or q ends what is shown, and q the receiver.
+
             With 2 to 16 hosts the window shows all of them in a grid. 1 to 9 or a click shows one alone, g or Escape all;
             Tab and the arrow keys move the focus, and i, c, t and n are for the host in focus. Each host that isn't known
             is asked for its code in turn. In --json each event has the host as it was named in “host”.
@@ -48,6 +53,7 @@ struct WatchCommand: ParsableCommand {
     var display: String?
     @OptionGroup var playback: PlaybackOptions
     @OptionGroup var quality: QualityOptions
+    @OptionGroup var receiver: ReceiverOptions
 
     @Option(help: ArgumentHelp("Record the stream as it is received (.mkv or .mp4).", valueName: "file"))
     var record: String?
@@ -72,6 +78,7 @@ struct WatchCommand: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        try checkReceiver()
         try checkHosts()
         try ValidationError.check(name: name)
         if auto != nil, !hosts.isEmpty || code.code != nil || code.codeFile != nil || once {
@@ -94,6 +101,7 @@ struct WatchCommand: ParsableCommand {
         try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
+        if receiver.wait { return try waitForSenders(context) }
         for doubt in hosts.compactMap(\.doubt) { context.say(doubt) }
         let desk = QuestionDesk(context.console, programs: context.programs)
         if hosts.count > 1 { return try watchSeveral(context, desk) }

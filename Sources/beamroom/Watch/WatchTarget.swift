@@ -27,12 +27,15 @@ struct WatchTarget: Sendable {
     /// Why the text is no address although it resembles one: a sentence. It is sought as a name.
     let doubt: String?
 
-    init(parsing text: String) throws(WatchTargetError) {
+    init(parsing text: String) throws(WatchTargetError) { try self.init(parsing: text, defaultPort: Self.defaultPort) }
+
+    /// - Parameter defaultPort: where the text names none.
+    init(parsing text: String, defaultPort: UInt16) throws(WatchTargetError) {
         self.text = text
         guard !text.isEmpty else { throw .empty }
         guard text.utf8.count <= Self.longest else { throw .tooLong }
         if let rest = Self.withoutScheme(text) { throw .isURL(rest) }
-        (kind, doubt) = try Self.parse(text)
+        (kind, doubt) = try Self.parse(text, defaultPort)
     }
 
     var target: ViewerOptions.Target {
@@ -69,8 +72,10 @@ struct WatchTarget: Sendable {
         return one.host.lowercased() == another.host.lowercased() && one.port == another.port
     }
 
-    private static func parse(_ text: String) throws(WatchTargetError) -> (Kind, doubt: String?) {
-        if let bracketed = try bracketed(text) { return (.endpoint(bracketed), nil) }
+    private static func parse(
+        _ text: String, _ defaultPort: UInt16
+    ) throws(WatchTargetError) -> (Kind, doubt: String?) {
+        if let bracketed = try bracketed(text, defaultPort) { return (.endpoint(bracketed), nil) }
         if looksLikeV6(text) { return (.endpoint(Endpoint(host: try checked(text), port: defaultPort)), nil) }
         guard let colon = text.lastIndex(of: ":") else {
             if looksLikeV4(text) { return (.endpoint(Endpoint(host: try checked(text), port: defaultPort)), nil) }
@@ -97,7 +102,7 @@ struct WatchTarget: Sendable {
     }
 
     /// `[2001:db8::7]`, `[2001:db8::7]:52345`; nil: it isn't in brackets, or what is there is no address.
-    private static func bracketed(_ text: String) throws(WatchTargetError) -> Endpoint? {
+    private static func bracketed(_ text: String, _ defaultPort: UInt16) throws(WatchTargetError) -> Endpoint? {
         guard text.hasPrefix("[") else { return nil }
         guard let close = text.firstIndex(of: "]") else {
             guard looksLikeV6(String(text.dropFirst())) else { return nil }

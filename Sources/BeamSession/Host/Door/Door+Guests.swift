@@ -155,8 +155,16 @@ extension Door {
         let member = members.remove(at: index)
         armSilence()
         emit(.viewerLeft(session: member.session.description, from: visitor, reason: reason))
+        if let device = member.peer.device, trust.expected[device] != nil,
+            !members.contains(where: { $0.peer.device == device })
+        {
+            emit(.expectedGuest(device, reason == Self.goodbye ? .gone : .lost))
+        }
         outputs.append(.left(id))
     }
+
+    /// Why a viewer left that has said goodbye.
+    static let goodbye = "its program has ended"
 
     // MARK: Announcements
 

@@ -60,6 +60,10 @@ extension Door {
         guard !isRoomsDoor || hello.features.contains(.equals) else {
             return refuseViewer(id, .otherVersion, reason: Self.otherVersion, now: now)
         }
+        guard hello.features.contains(.offersScreen) == configuration.isReceivers else {
+            return refuseViewer(
+                id, .other, reason: configuration.isReceivers ? Self.onlyReceiver : Self.noReceiver, now: now)
+        }
         if let (refusal, reason) = blockReason(of: dialog.device, now: now) {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
@@ -89,6 +93,7 @@ extension Door {
     private var features: SecureMessage.Welcome.Features {
         var features = configuration.offers.union(.shownSize)
         if isRoomsDoor { features.insert(.equals) }
+        if configuration.isReceivers { features = .receiver }
         return features
     }
 
@@ -140,6 +145,11 @@ extension Door {
         members[index].bounds = dialog.bounds
         attach(index, to: id, now: now)
         welcome(index, on: id, isResumed: known != nil)
+        if trust.expected[dialog.device] != nil, known == nil,
+            members.count(where: { $0.peer.device == dialog.device }) == 1
+        {
+            emit(.expectedGuest(dialog.device, .here))
+        }
     }
 
     /// Sends an admitted viewer its session, keys and media port.
@@ -190,7 +200,9 @@ extension Door {
             case .soundWanted(let isWanted): outputs.append(.message(viewer, .soundWanted(isWanted)))
             case .qualityWanted(let wish): outputs.append(.message(viewer, .qualityWanted(wish)))
             case .room(let message): outputs.append(.message(viewer, .room(message)))
-            case .bye: left(viewer, reason: "its program has ended", now: now)
+            case .screenOffered(let port) where configuration.isReceivers:
+                outputs.append(.message(viewer, .screenOffered(port: port)))
+            case .bye: left(viewer, reason: Self.goodbye, now: now)
             default: break
             }
         } catch {

@@ -29,6 +29,8 @@ public struct Door: Sendable {
         public var webCode: HostCode?
         /// Through how many relays the picture comes, this one among them: 0 at a host, 3 at most.
         public var relays = 0
+        /// It is a receiver's: guests bring a screen (`Message.screenOffered`), and others are refused.
+        public var isReceivers = false
         /// What guests are told that there is, besides pictures.
         var offers: SecureMessage.Welcome.Features = []
 
@@ -107,6 +109,8 @@ public struct Door: Sendable {
         case named(String)
         /// What viewers are told at the end, without a full stop.
         case farewell(String)
+        /// This device has to be paired again, unless it is remembered.
+        case unpair(DeviceKey)
     }
 
     enum Output: Sendable {
@@ -142,6 +146,8 @@ public struct Door: Sendable {
         case qualityWanted(QualityWish)
         /// A message of the room's log.
         case room(LogMessage)
+        /// To a receiver: its screen is shared at this port.
+        case screenOffered(port: UInt16)
     }
 
     /// What a deadline is for.
@@ -230,7 +236,7 @@ public struct Door: Sendable {
         trust = configuration.trust
         acceptance = configuration.acceptance
         takesNewViewers = configuration.trust.takesNewViewers
-        book = TrustBook(remembered: configuration.trust.remembered)
+        book = TrustBook(remembered: configuration.trust.remembered, paired: configuration.trust.expected)
         code = configuration.trust.code
         webCode = configuration.webCode
     }
@@ -266,6 +272,7 @@ public struct Door: Sendable {
         case .asksElsewhere(let asks): asksElsewhere = asks
         case .named(let name): shownName = name
         case .farewell(let reason): farewell = reason
+        case .unpair(let device): book.unpair(device)
         }
     }
 

@@ -7,6 +7,9 @@ public struct HostTrust: Sendable {
     public var own: DeviceKey
     /// The viewers that were paired before, and their names.
     public var remembered: [DeviceKey: String]
+    /// Devices that are let in like paired ones until the host ends, and their names. They aren't stored, and
+    /// `HostEvent.expectedGuest` says when they come and go.
+    public var expected: [DeviceKey: String] = [:]
     /// The code that an unknown viewer has to type.
     public var code: HostCode
     /// False: unknown viewers are refused, with a code or without.
