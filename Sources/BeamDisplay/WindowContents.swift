@@ -30,7 +30,7 @@ public enum WindowButton: Hashable, Sendable {
     var words: String {
         switch self {
         case .tryAgain: "Try again"
-        case .askPerson: "Ask there"
+        case .askPerson: "Ask to be let in"
         case .chooseAnother: "Choose another"
         }
     }

@@ -10,8 +10,11 @@ import Synchronization
 final class PairedHosts: Sendable {
     private let store: TrustStore
     private let keeper: TrustQueue
+    /// Those at the start.
     private let hosts: [RememberedDevice]
     private let role: RememberedDevice.Role
+    /// The same with those that were paired since, and without those that were forgotten.
+    private let latest: Mutex<[RememberedDevice]>
     /// Hosts whose place was noted in this run: there is one place, which the person gave.
     private let notedPlaces = Mutex<Set<DeviceKey>>([])
     /// Hosts of which it was noted in this run that they are watched.
@@ -24,7 +27,9 @@ final class PairedHosts: Sendable {
         self.role = role
         self.store = store
         keeper = TrustQueue(store)
-        hosts = try store.devices().filter { $0.roles.contains(role) }
+        let hosts = try store.devices().filter { $0.roles.contains(role) }
+        self.hosts = hosts
+        latest = Mutex(hosts)
     }
 
     func knows(_ name: String) -> Bool { !keys(of: name).isEmpty }
@@ -36,7 +41,9 @@ final class PairedHosts: Sendable {
 
     /// Ignores case, as discovery does.
     private func keys(of name: String) -> Set<DeviceKey> {
-        Set(hosts.filter { DeviceNames.areSame($0.name, name) }.map(\.key))
+        let keys = Set(hosts.filter { DeviceNames.areSame($0.name, name) }.map(\.key))
+        guard keys.isEmpty else { return keys }
+        return latest.withLock { latest in Set(latest.filter { DeviceNames.areSame($0.name, name) }.map(\.key)) }
     }
 
     /// The host that was watched at this address last.
@@ -64,14 +71,14 @@ final class PairedHosts: Sendable {
 
     /// The last known addresses of the hosts of this name, newest first.
     func addresses(of name: String) -> [Endpoint] {
-        hosts.filter { DeviceNames.areSame($0.name, name) }.flatMap(\.addresses).map { Endpoint($0) }
+        latest.withLock { $0 }.filter { DeviceNames.areSame($0.name, name) }.flatMap(\.addresses).map { Endpoint($0) }
     }
 
     /// The hosts that were watched or paired last, newest first, at most `most`.
     ///
     /// - Parameter isFound: whether a host of this name is there at present, so that it isn't among them.
     func recent(most: Int, besides isFound: (String) -> Bool) -> [HostChoice] {
-        let choices = hosts.filter { !isFound($0.name) }.map { host in
+        let choices = latest.withLock { $0 }.filter { !isFound($0.name) }.map { host in
             let last = host.seenAt ?? host.pairedAt
             return HostChoice(
                 name: host.name, addresses: host.addresses.map(\.host), port: host.addresses.first?.port ?? 0,
@@ -139,10 +146,11 @@ final class PairedHosts: Sendable {
         besides acquaintances: [DeviceKey: String], _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void,
         onWarning: @escaping @Sendable (String) -> Void
     ) throws -> TrustWatch {
-        try store.watchDevices { [role] result in
+        try store.watchDevices { [weak self, role] result in
             switch result {
             case .success(let devices):
                 let hosts = devices.filter { $0.roles.contains(role) }
+                self?.latest.withLock { $0 = hosts }
                 onChange(
                     Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 })
                         .merging(acquaintances) { host, _ in host })

@@ -15,11 +15,13 @@ import Testing
         }
         let host = keys(Place())
         #expect(host.isDisjoint(with: [.share, .people, .showAlone, .choose, .typeCode]))
-        #expect(host.isSuperset(of: [.note, .zoom, .help, .quit]))
+        #expect(host.isSuperset(of: [.note, .zoomIn, .help, .quit]))
         #expect(!keys(Place(allowsNotes: false)).contains(.note))
         #expect(keys(Place(kind: .wall, hasSeveral: true)) == host.union([.showAlone, .showAll, .moveFocus]))
         #expect(keys(Place(kind: .room)) == host.union([.share, .pause, .people]))
-        #expect(keys(Place(showsList: true)) == [.choose, .fullscreen, .help, .quit])
+        let list = keys(Place(showsList: true))
+        #expect(list == [.choose, .fullscreen, .keepAbove, .menu, .help, .quit])
+        #expect(keys(Place(showsList: true, takesAddress: true)) == list.union([.typeAddress]))
         #expect(keys(Place(asksForCode: true)).isSuperset(of: [.typeCode, .help, .quit]))
         #expect(keys(Place(asksForCode: true, hasOffer: true)).contains(.takeOffer))
         #expect(WindowCommand.hints(in: Place()) == "f full screen · n note · ? keys")
@@ -67,7 +69,7 @@ import Testing
 
     /// What a page calls a key of the list.
     private static func names(of command: WindowCommand) -> Set<String> {
-        let words = ["click", "double click", "right click", "drag", "arrow keys", "Ctrl+0"]
+        let words = ["click", "double click", "right click", "drag", "arrow keys", "Ctrl+0", "Ctrl++", "Ctrl+-"]
         return Set(
             command.keys.filter { !words.contains($0) }.flatMap { key in
                 switch key {
@@ -148,12 +150,12 @@ extension WindowTests {
             return window
         }
 
-        @Test("The list of keys comes by ?, h, F1 and a right click, and goes by any key or click")
+        @Test("The list of keys comes by ?, h and F1, and goes by any key or click")
         func listOfKeys() throws {
             let window = try opened()
             for (opening, closing) in [
                 (["key", "question"], ["key", "x"]), (["key", "h"], ["key", "Escape"]),
-                (["key", "F1"], ["click", "1"]), (["click", "3"], ["key", "q"]),
+                (["key", "F1"], ["click", "1"]), (["key", "F1"], ["key", "q"]),
                 (["key", "question"], ["key", "question"]),
             ] {
                 try display.xdotool(opening)
@@ -253,9 +255,20 @@ extension WindowTests {
         @Test func enterTakesTheOfferOfAMessage() throws {
             let window = try opened()
             window.setMessage(
-                WindowMessage(headline: "“desk” has refused", detail: "Enter tries again.", takesEnter: true))
+                WindowMessage(
+                    headline: "“desk” has refused", detail: "Enter tries again.", buttons: [.tryAgain, .chooseAnother]))
             try display.xdotool("key", "Return")
             #expect(WindowTests.wait(window) { $0.contains(.offerTaken) })
+            try display.xdotool("key", "Tab", "Return")
+            #expect(WindowTests.wait(window) { $0.contains(.listWanted) })
+            // The mouse does the same.
+            for (index, event) in [WindowEvent.offerTaken, .listWanted].enumerated() {
+                let place = try #require(MenuTests.places(of: window) { window.panels.button(x: $0, y: $1) == index })
+                try display.xdotool("mousemove", "\(place.x)", "\(place.y)", "click", "1")
+                #expect(WindowTests.wait(window) { $0.contains(event) }, "\(event)")
+            }
+            try display.xdotool("mousemove", "640", "360")
+            WindowTests.settle(window)
             window.setMessage(WindowMessage(headline: "“desk” has refused"))
             try display.xdotool("key", "Return", "i")
             var seen: [WindowEvent] = []

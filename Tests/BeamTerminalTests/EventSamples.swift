@@ -188,7 +188,8 @@ enum WatchSample: SampleKind {
     case searching, connecting, connection, asking, codeNeeded, refused, letIn, firstFrame, pictureLimited, quality
     case sourceVisible, broadcast, stalled, resumed, retrying, mediaReconnecting, controlLost, controlRestored,
         hostEnded
-    case sound, soundIsOwn, writing, fileBehind, fileCaughtUp, fileFailed, stats, summary
+    case sound, soundIsOwn, screenshotSaved, screenshotFailed, writing, fileBehind, fileCaughtUp, fileFailed, stats,
+        summary
 
     init(_ event: ProgramEvent.Watch) {
         switch event {
@@ -213,6 +214,8 @@ enum WatchSample: SampleKind {
         case .hostEnded: self = .hostEnded
         case .sound: self = .sound
         case .soundIsOwn: self = .soundIsOwn
+        case .screenshot(.written): self = .screenshotSaved
+        case .screenshot(.failed): self = .screenshotFailed
         case .writing: self = .writing
         case .fileBehind: self = .fileBehind
         case .fileCaughtUp: self = .fileCaughtUp
@@ -257,6 +260,8 @@ enum WatchSample: SampleKind {
                 .sound(.noOutput(reason: "r")), .sound(.lost),
             ]
         case .soundIsOwn: [.soundIsOwn]
+        case .screenshotSaved: [.screenshot(.written(path: "/p/BeamRoom.png", Sample.size))]
+        case .screenshotFailed: [.screenshot(.failed(reason: "r"))]
         case .writing: Sample.files.map { .writing($0) }
         case .fileBehind: Sample.files.map { .fileBehind($0) }
         case .fileCaughtUp: Sample.files.map { .fileCaughtUp($0, leftOut: 1) }

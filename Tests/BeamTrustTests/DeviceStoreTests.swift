@@ -49,6 +49,29 @@ struct DeviceStoreTests {
         #expect(try store.devices() == [makeDevice("Old name", makeKey(1), [.host, .viewer], at: 2000)])
     }
 
+    @Test func `When a host was watched is kept, to within an hour, and survives other changes`() throws {
+        try store.remember(makeDevice("Studio", makeKey(1), [.host]))
+        #expect(try store.devices().first?.seenAt == nil)
+        let first = Date(timeIntervalSince1970: 1_800_000_000)
+        try store.noteSeen(makeKey(1), at: first)
+        #expect(try store.devices().first?.seenAt == first)
+        try store.noteSeen(makeKey(1), at: first + 3000)
+        #expect(try store.devices().first?.seenAt == first, "the file isn't written each time")
+        try store.note("192.0.2.7:52345", of: makeKey(1))
+        _ = try store.rename(matching: "Studio", to: "Attic")
+        try store.remember(makeDevice("Studio", makeKey(1), [.viewer]))
+        #expect(try store.devices().first?.seenAt == first)
+        try store.noteSeen(makeKey(1), at: first + 3600)
+        try store.noteSeen(makeKey(2), at: first)
+        #expect(try store.devices().map(\.seenAt) == [first + 3600])
+        // What another program writes there is no reason to refuse the list.
+        let text = try String(contentsOfFile: scratch.file("devices.json"), encoding: .utf8)
+        for other in ["\"soon\"", "7", "null", "{}"] {
+            try scratch.write(text.replacing(/"seenAt" : "[^"]*"/, with: "\"seenAt\" : \(other)"), to: "devices.json")
+            #expect(try store.devices().map(\.seenAt) == [nil], "\(other)")
+        }
+    }
+
     @Test func `A name is cleaned`() throws {
         #expect(makeDevice("a\u{1B}[2Jb\n", makeKey(1)).name == "a[2Jb")
         #expect(makeDevice("\u{202E}evil", makeKey(1)).name == "evil")

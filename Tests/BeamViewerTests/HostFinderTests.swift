@@ -1,5 +1,6 @@
 import BeamNetwork
 import BeamWire
+import Glibc
 import Synchronization
 import Testing
 
@@ -13,13 +14,14 @@ struct HostFinderTests {
 
     private final class Calls: Sendable {
         let reachable = Mutex(0)
+        let chosen = Mutex<[String]>([])
     }
 
     private func finder(_ target: ViewerOptions.Target, _ calls: Calls = Calls()) -> HostFinder {
         HostFinder(
             target, lastKnown: { DeviceNames.areSame($0, "desk") ? Self.stored : [] },
             handlers: HostFinder.Handlers(
-                onChoices: { _ in }, onChosen: { _ in },
+                onChoices: { _ in }, onChosen: { name, _ in calls.chosen.withLock { $0.append(name) } },
                 onReachable: { _ in calls.reachable.withLock { $0 += 1 } },
                 onFound: {}, onSearching: { _ in }, onDiscovery: { _, _ in }))
     }
@@ -75,5 +77,43 @@ struct HostFinderTests {
         #expect(finder.reached(moved) == nil)
         #expect(finder.hints().first == moved)
         #expect(finder.reached(typed) == "192.0.2.7:52345")
+    }
+
+    /// In place of a choice from the list, and taken back as one.
+    @Test func whatThePersonTypesIsWatched() {
+        let calls = Calls()
+        let finder = finder(.anyHost, calls)
+        let typed = Endpoint(host: "192.0.2.7", port: 52399)
+        #expect(!finder.hasList)
+        finder.choose(.endpoint(typed))
+        #expect(finder.endpoints() == [typed] && finder.hasList)
+        #expect(finder.choice.address == "192.0.2.7:52399")
+        #expect(calls.reachable.withLock { $0 } == 1)
+        // One is watched already.
+        finder.choose(.name("desk", address: nil))
+        finder.choose(HostChoice(name: "desk", addresses: [], port: 1))
+        #expect(calls.chosen.withLock { $0 } == ["192.0.2.7:52399"])
+        finder.forgetChoice()
+        #expect(finder.endpoints() == [] && !finder.hasList && finder.choice.address == nil)
+        // A known one that isn't found is sought where it was.
+        finder.choose(.name("Desk", address: Endpoint(host: "Desk", port: 52345)))
+        #expect(finder.hints() == Self.stored && finder.hasList)
+        #expect(calls.chosen.withLock { $0 } == ["192.0.2.7:52399", "Desk"])
+        // Whoever named a host at the start has no list.
+        let named = self.finder(.endpoint(typed))
+        named.forgetChoice()
+        #expect(named.endpoints() == [typed] && !named.hasList)
+    }
+
+    @Test func timesAreSaidAsPeopleSayThem() {
+        // Noon, wherever this runs.
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday, parts.tm_hour, parts.tm_isdst) = (126, 2, 14, 12, -1)
+        let now = mktime(&parts)
+        let day = 24 * 3600
+        #expect(PastDay.words(now - 3600, now: now) == "today at 11:00")
+        #expect(PastDay.words(now - day, now: now) == "yesterday at 12:00")
+        #expect(PastDay.words(now - 2 * day, now: now) == "on 12 March")
+        #expect(PastDay.words(now - 365 * day, now: now) == "on 14 March 2025")
     }
 }

@@ -106,6 +106,25 @@ extension EndToEnd {
             #expect(host.isRunning)
         }
 
+        @Test(.needsXServer, .enabled(if: WindowManager.isAvailable, "openbox isn't installed"))
+        func theWindowStaysOnTopIfThatIsWanted() throws {
+            let scratch = try ScratchDirectory()
+            let server = try XServer(width: 1280, height: 720)
+            let ports = try Ports()
+            let arguments = [ports.target, "--always-on-top"]
+            // Where nobody can do it, the option says so.
+            let alone = try Program.watch(arguments, display: server.display)
+            try alone.waitForWords("--always-on-top has no effect here")
+            alone.end()
+            let manager = try WindowManager(on: server, in: scratch)
+            defer { manager.kill() }
+            let viewer = try Program.watch(arguments, display: server.display)
+            defer { viewer.end() }
+            let connection = try XConnection(server.display)
+            #expect(eventually(timeout: 30) { connection.hasWindowOnTop })
+            #expect(!viewer.errorText.contains("no effect"), "\(viewer.errorText)")
+        }
+
         @Test(.needsXServer) func aHostWhoseXServerDiesSaysSoAtBothEnds() throws {
             let ports = try Ports()
             let server = try XServer(width: 640, height: 480)
@@ -202,6 +221,23 @@ extension XConnection {
         guard let reply = xcb_get_property_reply(raw, cookie, nil) else { return false }
         defer { free(reply) }
         return xcb_get_property_value_length(reply) > 0
+    }
+
+    /// Whether one of the window manager's windows is kept above others (EWMH).
+    fileprivate var hasWindowOnTop: Bool {
+        atoms(of: screen.root, "_NET_CLIENT_LIST").contains { window in
+            atoms(of: window, "_NET_WM_STATE").contains(intern("_NET_WM_STATE_ABOVE"))
+        }
+    }
+
+    /// The numbers in a property: atoms, or windows.
+    private func atoms(of window: xcb_window_t, _ property: String) -> [UInt32] {
+        let cookie = xcb_get_property(raw, 0, window, intern(property), 0, 0, 64)
+        guard let reply = xcb_get_property_reply(raw, cookie, nil) else { return [] }
+        defer { free(reply) }
+        guard reply.pointee.format == 32, let value = xcb_get_property_value(reply) else { return [] }
+        let count = Int(xcb_get_property_value_length(reply)) / 4
+        return Array(UnsafeBufferPointer(start: value.assumingMemoryBound(to: UInt32.self), count: count))
     }
 
     /// Four colours, blue first, that differ with each seed.

@@ -145,6 +145,135 @@ extension EndToEnd {
             #expect(try eventually(timeout: 30) { try abs(likeness() - before) < 2 })
         }
 
+        /// All of the picture, though the window is smaller; or a sentence when the disk is full, and no file.
+        @Test(.enabled(if: Tool.exists("ffmpeg"), "ffmpeg isn't installed"), .timeLimit(.minutes(2)))
+        func f12SavesTheWholePicture() throws {
+            let host = try XServer(width: 1280, height: 960)
+            let painter = try Painter(host.display, framesPerSecond: 0)
+            defer { painter.freeze() }
+            let ports = try Ports()
+            let program = try Program.share(
+                ["--display", host.display, "--no-cursor", "--name", "Desk"], ports: ports)
+            defer { program.end() }
+            try program.waitFor("ready")
+            let screen = try XServer(width: 640, height: 480)
+            let home = try ScratchDirectory()
+            let machine = try Machine()
+            let small = home.file("small")
+            try FileManager.default.createDirectory(atPath: small, withIntermediateDirectories: false)
+            let arguments = [
+                "watch", "--json", "--time-limit", "60", ports.target, "--fullscreen", "--display", screen.display,
+            ]
+            let viewer = try ProgramProcess(
+                arguments, environment: ["HOME": home.path, "XDG_CONFIG_HOME": home.path], machine: machine)
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            // Until the picture has its best quality.
+            let expected = try Screenshot.take(of: host.display)
+            let saved = home.file("shot.ppm")
+            let isLike = try eventually(timeout: 30) {
+                let lines = viewer.lineCount
+                try press(["F12"], on: screen)
+                let event = try viewer.waitFor("screenshot", from: lines)
+                let file = try #require(event.string("file"))
+                #expect(event.number("width") == 1280 && event.number("height") == 960)
+                #expect(file.hasPrefix(home.path + "/BeamRoom Desk ") && file.hasSuffix(".png"), "\(file)")
+                try Tool.run("ffmpeg", ["-loglevel", "error", "-y", "-i", file, saved], on: screen.display)
+                let shot = try Screenshot(ppm: Data(contentsOf: URL(fileURLWithPath: saved)))
+                return shot.width == 1280 && shot.psnr(expected, x: 0, y: 0, width: 1280, height: 960) > 30
+            }
+            #expect(isLike)
+            viewer.interrupt()
+            #expect(try viewer.waitForEnd() == .exited(0))
+            let names = try FileManager.default.contentsOfDirectory(atPath: home.path)
+            #expect(!names.contains { $0.hasSuffix(".part") }, "\(names)")
+
+            let full = try ProgramProcess(
+                wrapping: ChildProcess(
+                    "unshare",
+                    [
+                        "--mount", "sh", "-c", "mount -t tmpfs -o size=16k none \(small) && exec \"$@\"", "sh",
+                        Program.path,
+                    ]
+                        + arguments,
+                    environment: [
+                        "HOME": small, "XDG_CONFIG_HOME": small, "XDG_STATE_HOME": machine.state,
+                        "XDG_RUNTIME_DIR": machine.runtime,
+                        "DBUS_SESSION_BUS_ADDRESS": "unix:path=" + small + "/no-bus",
+                        "PULSE_SERVER": "unix:" + small + "/no-sound", "DISPLAY": nil, "WAYLAND_DISPLAY": nil,
+                    ]), on: machine)
+            defer { full.end() }
+            try full.waitFor("first-frame")
+            pause(seconds: 0.5)
+            try press(["F12"], on: screen)
+            let failed = try full.waitFor("screenshot-failed")
+            #expect(failed.string("reason")?.contains("the disk is full") == true, "\(failed)")
+            #expect(full.isRunning && full.events("screenshot").isEmpty)
+            // The folder is the process's own.
+            let left = try Tool.run("ls", ["-A", "/proc/\(full.pid)/root\(small)"])
+            #expect(!left.contains("BeamRoom") && !left.contains(".part"), "\(left)")
+        }
+
+        /// A press doesn't wait for the next attempt, which are 4 s apart.
+        @Test(.timeLimit(.minutes(2))) func tryAgainConnectsAtOnce() throws {
+            let ports = try Ports()
+            let screen = try XServer(width: 1000, height: 700)
+            let viewer = try Program.watch([ports.target], display: screen.display)
+            defer { viewer.end() }
+            let first = try viewer.waitFor("retry") { ($0.number("after") ?? 0) > 3.5 }
+            let begun = viewer.lineCount
+            var last = first
+            for _ in 1...6 {
+                let lines = viewer.lineCount
+                try press(["Return"], on: screen)
+                last = try viewer.waitFor("retry", from: lines)
+            }
+            let seconds = (last.number("t") ?? 0) - (first.number("t") ?? 0)
+            report("6 attempts by Enter took", "\(seconds.short) s")
+            #expect(seconds < 15 && viewer.lineCount > begun)
+            // And it works.
+            let host = try Program.share(.pattern, ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            try press(["Return"], on: screen)
+            try viewer.waitFor("first-frame")
+        }
+
+        /// No host is announced: one is named in the window, left, and chosen from those that were watched before.
+        @Test(
+            .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"), .timeLimit(.minutes(2)))
+        func anAddressIsTypedAndTheHostChosenAgain() throws {
+            let machine = try PrivateMachine()
+            let host = try machine.share(name: "Attic", ["--no-discovery", "--port", "52399"])
+            defer { host.end() }
+            let screen = try XServer(width: 1000, height: 700)
+            let viewer = try machine.start(
+                ["watch", "--json", "--no-bluetooth", "--time-limit", "60", "--display", screen.display])
+            defer { viewer.end() }
+            try viewer.waitFor("searching")
+            let address = "127.0.0.1:52399".map { $0 == "." ? "period" : $0 == ":" ? "colon" : String($0) }
+            // Until the list is there, keys do nothing.
+            #expect(
+                try eventually(timeout: 30) {
+                    try press(
+                        ["Tab", "ctrl+a", "Home"] + address.map { _ in "Delete" } + address + ["Return"], on: screen)
+                    pause(seconds: 1)
+                    return !viewer.events("paired").isEmpty
+                }, "\(viewer.errorText)")
+            try viewer.waitFor("stats") { ($0.number("fps") ?? 0) > 5 }
+            try press(["Escape", "Escape"], on: screen)
+            try host.waitFor("viewer-left")
+            // It is the only entry.
+            #expect(
+                try eventually(timeout: 30) {
+                    try press(["1"], on: screen)
+                    pause(seconds: 0.5)
+                    return viewer.events("paired").count == 2
+                }, "\(viewer.errorText)")
+            try press(["q"], on: screen)
+            #expect(try viewer.waitForEnd() == .exited(0))
+        }
+
         /// The list of keys is over the picture until any key.
         @Test func theQuestionMarkShowsTheKeys() throws {
             let ports = try Ports()

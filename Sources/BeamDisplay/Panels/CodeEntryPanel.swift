@@ -20,13 +20,17 @@ enum CodeEntryPanel {
                 gap: 0, Theme.text)
             let boxes = DigitBoxes(entry, scale: min(scale, measure.width / DigitBoxes.width))
             column.add(width: boxes.width, height: boxes.height, gap: 24 * scale, draw: boxes.draw)
-            // An empty line reserves the space, so that nothing moves when an error appears.
-            column.add(
-                TextBlock(
-                    prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines,
-                    alignment: .centre),
-                gap: 16 * scale, Theme.warning)
-            if let offer = prompt.offer {
+            // An empty line reserves the space, so that nothing moves when an error appears. In the smallest windows there
+            // is room for one of both.
+            let isTight = measure.mostLines <= 1
+            if !isTight || prompt.problem != nil {
+                column.add(
+                    TextBlock(
+                        prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines,
+                        alignment: .centre),
+                    gap: 16 * scale, Theme.warning)
+            }
+            if let offer = prompt.offer, !isTight || prompt.problem == nil {
                 column.add(
                     TextBlock(
                         offer, .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines, alignment: .centre),

@@ -97,8 +97,8 @@ import BeamMedia
     private var drawnHint = LayerCache<Placed<String>>()
     private var drawnMenu: (content: MenuContent, drawn: MenuPanel.Drawn)?
     private var rows: [PickerPanel.Row] = []
-    private var field: PixelRect?
-    private var buttonRects: [PixelRect] = []
+    private(set) var field: PixelRect?
+    private(set) var buttonRects: [PixelRect] = []
     /// Of the note's line, or of that for an address, in the window's pixels; nil while neither is shown.
     var textCursor: PixelRect? { noteCursor ?? fieldCursor }
     private var noteCursor: PixelRect?
@@ -255,7 +255,7 @@ import BeamMedia
                 headline: "Looking for hosts…",
                 detail: "Run `beamroom share` on the machine that you want to watch.")
         if picker.entries.isEmpty, picker.field == nil { return .message(searching, selected: selectedButton) }
-        if picker.entries.isEmpty { (picker.title, picker.words) = (searching.headline, searching.detail) }
+        if picker.entries.allSatisfy(\.isAway) { (picker.title, picker.words) = (searching.headline, searching.detail) }
         return .picker(picker)
     }
 

@@ -3,7 +3,7 @@ import BeamMedia
 /// The entries of a list, its selection and its scroll position, and perhaps a line for an address.
 struct Picker: Hashable {
     var title = ""
-    /// What is said where there are no entries.
+    /// What is said where none of the entries is there.
     var words: String?
     /// Below the list; nil: no address is taken.
     var field: AddressField?

@@ -20,13 +20,16 @@ enum PickerPanel {
     private static let gap = 6.0
     /// The line for an address, with its distance.
     private static let fieldHeight = 58.0
+    /// What is said where no entry is there: up to three lines, with their distance.
+    private static let wordsHeight = 70.0
     /// What surrounds the rows, in pixels at scale 1.
     private static let surroundings = 190.0
 
     /// The number of entries that fit.
     static func capacity(of picker: Picker, canvas: PixelSize, scale: Double) -> Int {
         let field = hasField(picker, canvas, scale) ? fieldHeight : 0
-        let room = Double(canvas.height) / scale - surroundings - field
+        let words = hasWords(picker, canvas, scale) ? wordsHeight : 0
+        let room = Double(canvas.height) / scale - surroundings - field - words
         return max(picker.isTyping ? 0 : 1, Int(room / (rowHeight + gap)))
     }
 
@@ -35,6 +38,13 @@ enum PickerPanel {
         guard picker.field != nil else { return false }
         return picker.isTyping || picker.entries.isEmpty
             || Double(canvas.height) / scale >= surroundings + fieldHeight + rowHeight
+    }
+
+    /// The entries are more important, where there isn't room for both.
+    private static func hasWords(_ picker: Picker, _ canvas: PixelSize, _ scale: Double) -> Bool {
+        guard picker.entries.allSatisfy(\.isAway) else { return false }
+        let least = surroundings + fieldHeight + rowHeight + wordsHeight
+        return picker.entries.isEmpty || Double(canvas.height) / scale >= least
     }
 
     static func draw(_ picker: Picker, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Drawn {
@@ -47,7 +57,7 @@ enum PickerPanel {
             ? picker.field.map { AddressLine($0, scale: scale, width: width) } : nil
         let title = TextBlock(picker.title, .headline, scale: scale, maxWidth: width)
         let words =
-            picker.entries.isEmpty
+            hasWords(picker, canvas, scale)
             ? picker.words.map {
                 TextBlock($0, .detail, scale: scale, maxWidth: width, maxLines: 3, alignment: .centre)
             } : nil

@@ -13,10 +13,10 @@ struct WatchCommand: ParsableCommand {
         commandName: "watch",
         abstract: "Watches a shared screen.",
         discussion: """
-            Without an argument it searches for hosts. If there is one, it is watched; if there are several, you pick one.
+            Without an argument it searches for hosts. If there is one, it is watched; otherwise you pick one, or type an address.
             In the window: f or F11 or a double click for full screen, i for statistics, c for captions, t for the transcript,
-            n to write a note, m for sound off and on, + and - for its volume, Ctrl and the wheel to zoom, ? for all keys,
-            q to end.
+            n to write a note, m for sound off and on, + and - for its volume, Ctrl and the wheel to zoom, F12 for a
+            screenshot, a right click for a menu, ? for all keys, q to end.
 
             With --wait this machine is a receiver, for a meeting room for example: it shows its name and a code, and
             waits. `beamroom share --to NAME` on another machine shows that one's screen here, once its person has typed

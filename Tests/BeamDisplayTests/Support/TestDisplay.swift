@@ -146,6 +146,22 @@ import Foundation
         XSync(connection, 0)
     }
 
+    /// Announces a window manager that can do what `supports` names (EWMH), though nobody does it.
+    func pretendWindowManager(supports names: [String]) {
+        let root = XDefaultRootWindow(connection)
+        func set(_ property: String, _ type: Atom, _ values: [UInt]) {
+            // Xlib takes 32 bits as a `long`.
+            values.withUnsafeBytes { bytes in
+                _ = XChangeProperty(
+                    connection, root, XInternAtom(connection, property, 0), type, 32, PropModeReplace,
+                    bytes.bindMemory(to: UInt8.self).baseAddress, Int32(values.count))
+            }
+        }
+        set("_NET_SUPPORTING_WM_CHECK", XA_WINDOW, [UInt(root)])
+        set("_NET_SUPPORTED", XA_ATOM, names.map { UInt(XInternAtom(connection, $0, 0)) })
+        XSync(connection, 0)
+    }
+
     /// The lowest visible window.
     var firstWindow: Window? { visibleWindows().first?.window }
 
