@@ -13,8 +13,9 @@ struct FrameSpacing: Sendable {
 
     /// A frame was made. `rate`: frames a second; `sourceInterval`: seconds between the source's pictures.
     mutating func made(at time: MediaTime, rate: Double, sourceInterval: Double) {
-        // What was left out in a pause isn't made up for.
-        next = max(next, time - Self.early(sourceInterval)) + .seconds(clamping: 1 / max(rate, 0.01))
+        let interval = Duration.seconds(clamping: 1 / max(rate, 0.01))
+        // A frame that was late is made up for, but not what was left out in a pause.
+        next = max(next, time - max(Self.early(sourceInterval), interval / 2)) + interval
     }
 
     /// When a picture is coded: `fresh` if it comes at that moment, `remembered` if it came before and no newer one has come.
@@ -25,6 +26,7 @@ struct FrameSpacing: Sendable {
         )
     }
 
+    /// How early a picture may come.
     private static func early(_ sourceInterval: Double) -> Duration {
         .seconds(clamping: min(max(0, sourceInterval), longestWait) * jitter)
     }

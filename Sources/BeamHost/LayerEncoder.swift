@@ -44,6 +44,8 @@ struct LayerEncoder {
     private var lastTime = MediaTime.zero
     /// When the source's last picture came.
     private var lastOffer = MediaTime.zero
+    /// It has come since the layer was served last. Layers before this one may have been coded meanwhile, which takes time.
+    private var isFresh = false
     /// When much of the picture changed last. A clock or a blinking caret isn't motion.
     private var lastMotion = MediaTime.zero
     /// Seconds between the source's pictures, a moving average.
@@ -82,6 +84,7 @@ struct LayerEncoder {
         let passed = (now - lastOffer).inSeconds
         if passed < 1 { offerInterval += (passed - offerInterval) / 8 }
         lastOffer = now
+        isFresh = true
         if Self.isMotion(picture) { lastMotion = now }
         setSize(settings.outputSize(for: picture.size))
         guard demand.isWatched else {
@@ -161,6 +164,7 @@ struct LayerEncoder {
     /// Codes what is due, and returns the next deadline. `source`: the source's newest picture, if it was kept.
     mutating func serve(source: Picture?) throws(CodecError) -> MediaTime? {
         let now = MediaTime.now
+        defer { isFresh = false }
         guard demand.isWatched else { return closeIfUnused(at: now) }
         // The stage is woken when the consumer ends its hold.
         guard !demand.isHeld else { return wanted.holdEnd(layer: layer) }
@@ -211,7 +215,6 @@ struct LayerEncoder {
     private mutating func servePending(at now: MediaTime) throws(CodecError) {
         guard let pending else { return }
         let needsKeyframe = wanted.needsKeyframe(layer: layer)
-        let isFresh = now - lastOffer < .milliseconds(2)
         guard needsKeyframe || now >= (isFresh ? due.fresh : due.remembered) else { return }
         self.pending = nil
         try encode(pending.picture, isRepeated: pending.isRepeated, keyframe: needsKeyframe, begin: now)

@@ -56,6 +56,21 @@ struct EncoderDemandTests {
         #expect(wanted.demand(layer: 0, at: .zero).bitRate == 300_000 && wanted.demand(layer: 0, at: .zero).isHeld)
     }
 
+    /// As many frames are made as somebody wants.
+    @Test func theHigherFrameRateCounts() {
+        let wanted = EncoderDemand(wake: {})
+        let (network, browsers) = (wanted.addConsumer(), wanted.addConsumer())
+        var few = StreamDemand(isWatched: true)
+        few.frameRate = 10
+        network.set(few, layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero).frameRate == 10)
+        few.frameRate = 15
+        browsers.set(few, layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero).frameRate == 15)
+        browsers.set(StreamDemand(isWatched: true), layer: 1)
+        #expect(wanted.demand(layer: 1, at: .zero).frameRate == nil)
+    }
+
     /// Browsers lower nobody's rate. What somebody needs to skip frames, or not to wait too long for one, is made.
     @Test func aConsumerThatTakesAnyRateLowersNone() {
         let wanted = EncoderDemand(wake: {})

@@ -111,6 +111,9 @@ extension EndToEnd {
             #expect(note.string("host") == wall.targets[1] && note.string("text") == "to green")
             try wall.hosts[1].program?.waitFor("note") { $0.string("text") == "to green" }
             #expect(wall.hosts[0].program?.events("note").isEmpty == true)
+            viewer.write("{\"quality\":{\"bitRate\":500000},\"host\":\"\(wall.targets[1])\"}")
+            let quality = try viewer.waitFor("quality")
+            #expect(quality.string("host") == wall.targets[1] && quality.fields["taken"] == .bool(true))
         }
     }
 }

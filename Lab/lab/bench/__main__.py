@@ -5,7 +5,7 @@ import importlib
 from lab.common.trouble import Trouble, main
 
 COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "words", "wall", "relay", "room", "sound", "cover",
-            "wayland", "web")
+            "wayland", "web", "quality")
 # Those that are packages.
 PACKAGES = ("crowd", "room", "sound", "wayland", "web", "words")
 

@@ -186,6 +186,7 @@ enum FuzzBodies {
             .compareNonce(share, digits: UInt8.random(in: 0...9, using: &random)),
             .compareReveal(share), .paired(isRemembered: true), .mediaKey(key),
             .mediaKeyReady(1), .mediaPort(52347), .broadcast(random.chance(0.5)), .ping(1), .pong(1, clock: UInt64.max),
+            .qualityWanted(QualityWish(maxSize: Int(share[0]), bitRate: Int(share[1]), frameRate: Double(share[2]))),
             .refused(.busy, "no"), .refused(.wrongCode, "no"), .bye("end"), .unknown(99),
         ]
         let message = messages.randomElement(using: &random)?.bytes ?? []

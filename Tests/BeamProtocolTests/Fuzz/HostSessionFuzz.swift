@@ -265,6 +265,10 @@ private struct HostFuzzRun {
         case 10: return .bye("end")
         case 11: return .codeShare(input.filler(32))
         case 12: return .codeConfirm(input.filler(64))
+        case 13:
+            guard input.chance(128) else { return .shownSize(width: input.integer(), height: input.integer()) }
+            let fields = (0..<8).map { _ in input.byte() }
+            return (try? SecureMessage([SecureMessage.Kind.qualityWanted.rawValue] + fields)) ?? .unknown(0)
         default: break
         }
         return [.compareCommit(input.filler(32)), .compareReveal(input.filler(32)), .unknown(input.byte())][

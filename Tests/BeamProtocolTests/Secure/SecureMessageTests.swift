@@ -47,6 +47,11 @@ struct SecureMessageTests {
         (.sourceVisibility(.screenLocked), [0x24, 0, 3]), (.sourceVisibility(.consentAwaited), [0x24, 0, 4]),
         (.sourceVisibility(.hostLost), [0x24, 0, 5]), (.sourceVisibility(.hostEnded), [0x24, 0, 6]),
         (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
+        (.qualityWanted(.any), [0x28, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (
+            .qualityWanted(QualityWish(maxSize: 1280, bitRate: 2_000_000, frameRate: 29.97)),
+            [0x28, 5, 0, 0, 0x1E, 0x84, 0x80, 0x0B, 0xB5]
+        ),
         (.fullSize(width: 7680, height: 2160), [0x27, 0x1E, 0, 8, 0x70]),
         (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]),
         (.pong(256, clock: 1), [0x31, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
@@ -70,6 +75,27 @@ struct SecureMessageTests {
             #expect(throws: SecureMessageError.self) { try SecureMessage(hello + bounds) }
         }
         #expect(throws: Never.self) { try SecureMessage(hello + [0, 1, 0, 1, 0, 0, 0, 1]) }
+    }
+
+    /// Whatever a viewer wishes is bounded where it is read.
+    @Test func wishesAreBounded() throws {
+        let cases: [([UInt8], QualityWish)] = [
+            (
+                [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+                QualityWish(maxSize: 8192, bitRate: 1_000_000_000, frameRate: 240)
+            ),
+            ([0, 1, 0, 0, 0, 1, 0, 1], QualityWish(maxSize: 16, bitRate: 128_000, frameRate: 1)),
+        ]
+        for (fields, wish) in cases { #expect(try SecureMessage([0x28] + fields) == .qualityWanted(wish)) }
+        for count in 0..<8 {
+            #expect(throws: SecureMessageError.self) {
+                try SecureMessage([0x28] + [UInt8](repeating: 1, count: count))
+            }
+        }
+        #expect(
+            QualityWish(maxSize: .min, bitRate: .max, frameRate: .nan)
+                == QualityWish(maxSize: 16, bitRate: 1_000_000_000))
+        #expect(QualityWish(frameRate: -.infinity).frameRate == 1 && QualityWish(frameRate: .infinity).frameRate == 240)
     }
 
     @Test func bytesOfALaterVersionAreIgnored() throws {

@@ -199,7 +199,8 @@ extension ViewerBench {
         takeMessages().filter { if case .shownSize = $0 { true } else { false } }
     }
 
-    fileprivate mutating func admit(_ features: SecureMessage.Welcome.Features) {
+    /// The host, which has these features, lets it in.
+    mutating func admit(_ features: SecureMessage.Welcome.Features) {
         say(
             .welcome(
                 SecureMessage.Welcome(

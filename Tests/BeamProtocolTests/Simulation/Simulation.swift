@@ -191,6 +191,12 @@ struct Simulation {
         schedule(.datagramToHost(bytes, from: address, port: hostPort), at: now)
     }
 
+    /// Sends a message of version 2 to the host in a viewer's name.
+    mutating func say(_ message: SecureMessage, of index: Int) {
+        guard let id = viewers[index].connection else { return }
+        schedule(.bytesToHost(id, message.bytes), at: now + controlDelay)
+    }
+
     mutating func drive(for duration: Duration) { drive(until: now + duration) { _ in false } }
 
     /// Runs until `end`, or until the condition holds.
@@ -311,7 +317,9 @@ struct Simulation {
     /// A new picture has come. Some of them may be left out.
     private mutating func tick(_ layer: Int) {
         encoders[layer].pictures += 1
-        guard encoders[layer].pictures >= encoders[layer].demand.frameDivisor || encoders[layer].needsKeyframe else {
+        let demand = encoders[layer].demand
+        let divisor = demand.frameRate.map { Int((Double(source.framesPerSecond) / $0).rounded(.up)) } ?? 1
+        guard encoders[layer].pictures >= max(divisor, demand.frameDivisor) || encoders[layer].needsKeyframe else {
             return
         }
         encoders[layer].pictures = 0

@@ -4,9 +4,9 @@ import BeamWire
 /// Says which guest gets which simulcast layer, and how large the reduced layer has to be.
 ///
 /// What decides: what each guest's path carries (`GuestPaths`), the size in which it shows the picture and the largest
-/// picture that it takes (`ShownSize`), the most that it wishes to be sent (`WishedQuality`), its decoder and version, whether it shares a bottleneck with others
-/// (`SharedBottleneck`), and whether somebody records the full layer. A guest that changes layers costs those in its new
-/// layer a keyframe, which is paid from its budget.
+/// picture that it takes (`ShownSize`), the most that it wishes to be sent (`WishedQuality`), its decoder and version,
+/// whether it shares a bottleneck with others (`SharedBottleneck`), and whether somebody records the full layer. A guest
+/// that changes layers costs those in its new layer a keyframe, which is paid from its budget.
 ///
 /// It changes only itself: whoever calls it carries out each `Change`. Time is an argument.
 struct LayerAssignment: Sendable {

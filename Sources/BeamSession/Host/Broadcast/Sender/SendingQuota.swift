@@ -40,8 +40,8 @@ struct SendingQuota: Sendable {
     }
 
     mutating func frameBegan(now: MediaTime) {
-        // One that exceeds the rate can't be left out, and isn't made up for by later ones.
-        _ = frames?.take(Self.frame, now: now)
+        // Frames that can't be left out may exceed the rate. Later ones make up for one of them at most.
+        if frames?.level(now: now) ?? 0 > 0 { frames?.charge(Self.frame, now: now) }
     }
 
     /// Takes `bytes` and returns nil; if they are too many now, takes none and returns when they won't be.
