@@ -1,3 +1,5 @@
+import BeamSockets
+import BeamWire
 import Glibc
 import NIOCore
 
@@ -20,4 +22,14 @@ extension Endpoint {
             return String(cString: name)
         }
     }
+
+    /// The numeric address that the system's resolver has for it; nil: none. May wait for the network, without a bound of
+    /// its own.
+    public func resolved() -> NetworkAddress? {
+        (try? SocketAddress.makeAddressResolvingHost(host, port: Int(port))).flatMap { NetworkAddress($0) }
+    }
+}
+
+extension IPAddress {
+    public var isV6: Bool { if case .v6 = self { true } else { false } }
 }

@@ -65,15 +65,3 @@ public enum HostProbe {
         }
     }
 }
-
-extension Endpoint {
-    /// The numeric address that the system's resolver has for it; nil: none. May wait for the network, without a bound of
-    /// its own.
-    public func resolved() -> NetworkAddress? {
-        (try? SocketAddress.makeAddressResolvingHost(host, port: Int(port))).flatMap { NetworkAddress($0) }
-    }
-}
-
-extension IPAddress {
-    public var isV6: Bool { if case .v6 = self { true } else { false } }
-}

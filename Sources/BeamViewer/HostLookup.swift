@@ -25,6 +25,8 @@ public struct HostLookup: Equatable, Sendable {
 
     public var address: NetworkAddress
     public var way: Way
+    /// Why hosts can't be discovered, in sentences; nil: they can, or nobody had to be.
+    public var problem: String?
 
     public enum Failure: Error, Equatable, Sendable {
         /// Nobody is found by this name.
@@ -58,9 +60,12 @@ public struct HostLookup: Equatable, Sendable {
             if finder.isSearched, !waitsForName(target) { break }
             usleep(pause)
         }
-        if let found = try? HostLookup(finder.endpoints(), .hostName) { return found }
-        if let found = try? HostLookup(finder.hints(), .remembered) { return found }
-        throw problem.withLock { $0 }.map { Failure.noDiscovery($0) } ?? .unknown
+        let reason = problem.withLock { $0 }
+        if let found = try? HostLookup(finder.endpoints(), .hostName, reason) { return found }
+        if case .name(let name, _) = target, let found = try? HostLookup(lastKnown(name, store), .remembered, reason) {
+            return found
+        }
+        throw reason.map { Failure.noDiscovery($0) } ?? .unknown
     }
 
     private static func announced(_ finder: HostFinder) throws(Failure) -> HostLookup? {
@@ -90,13 +95,10 @@ public struct HostLookup: Equatable, Sendable {
     }
 
     /// The first one that the system's resolver can make an address of.
-    private init(_ endpoints: [Endpoint], _ way: Way) throws(Failure) {
+    private init(_ endpoints: [Endpoint], _ way: Way, _ problem: String? = nil) throws(Failure) {
         guard let address = endpoints.lazy.compactMap({ $0.resolved() }).first else { throw .unknown }
-        self.init(address: address, way: way)
-    }
-
-    public init(address: NetworkAddress, way: Way) {
         self.address = address
         self.way = way
+        self.problem = problem
     }
 }

@@ -1,4 +1,5 @@
 import BeamMedia
+import Foundation
 import Testing
 
 @testable import BeamDoctor
@@ -31,6 +32,19 @@ struct PathFigureTests {
             Echo(size: 84, sent: time(0), arrived: time(3)), Echo(size: 84, sent: time(1)), Echo(size: 84),
         ]
         #expect(RoundTrips(echoes)?.lost == 1 && RoundTrips(echoes)?.count == 2)
+    }
+
+    @Test func everyFigureStandsOnThePageOfEvents() throws {
+        let figures = PathFigures {
+            ($0.address, $0.interface, $0.rttMs, $0.rttP95Ms, $0.jitterMs) = ("192.0.2.7", "eth0", 1.23456, 2, 3)
+            ($0.loss, $0.mbit, $0.isAtLeast, $0.mtu) = (0.5, 940, true, 1500)
+        }
+        let page = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/beamroom/beamroom.docc/ProgramEvents.md")
+        let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+        let cells = try #require(lines.first { $0.hasPrefix("| `finding` |") }).split(separator: "|")
+        #expect(Set(figures.fields.keys) == Set(cells[2].matches(of: /`(\w+)`/).map { String($0.1) }))
+        #expect(figures.fields["rttMs"] == .number(1.235) && PathFigures().fields.isEmpty)
     }
 
     // MARK: Trains

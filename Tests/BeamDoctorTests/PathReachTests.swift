@@ -51,6 +51,15 @@ struct PathReachTests {
         #expect(reach { $0.route = nil }.routeFinding.verdict == .broken)
     }
 
+    @Test func aLinkLocalAddressNamesTheInterface() {
+        let near = reach {
+            $0.address.ip = .v6(high: 0xFE80 << 48, low: 7, scope: 3)
+            $0.port = .refused
+        }
+        #expect(near.name.figures.address == "fe80::7%wlan0")
+        #expect(near.portFinding.text.contains("`beamroom doctor [fe80::7%wlan0]:50000`"))
+    }
+
     @Test func whatAnswersIsSaidAndNoMore() {
         func port(_ state: PortState, _ answer: HostProbe.Answer? = nil, ping: PathReach.Ping = .answered) -> Finding {
             reach {
@@ -73,6 +82,15 @@ struct PathReachTests {
         #expect(ping(.forbidden, .open).text.contains("net.ipv4.ping_group_range"))
         #expect(ping(.forbidden, .refused).text.contains("by TCP connections instead"))
         #expect(!ping(.forbidden, .silent).text.contains("by TCP connections instead"))
+    }
+
+    @Test func aHostThatIsOnlyRememberedSaysWhyItIsNotFound() {
+        #expect(reach { $0.way = .remembered }.name.text.contains("`beamroom doctor` there may say why"))
+        let name = reach {
+            ($0.way, $0.problem) = (.remembered, "There is no Avahi.")
+        }.name
+        #expect(
+            name.verdict == .improvable && name.text.hasSuffix("Hosts can't be discovered here: There is no Avahi."))
     }
 
     @Test func aNameThatNobodyKnowsSaysWhatToDo() {

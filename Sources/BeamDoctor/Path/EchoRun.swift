@@ -32,10 +32,12 @@ final class EchoRunner {
     private let end: MediaTime
     private let isWanted: () -> Bool
     private var nextSequence: UInt16 = 0
-    private(set) var bytesSent = 0
+    private var bytesSent = 0
 
     /// All that may be sent, in bytes: a plan that would need more isn't begun. The plans that there are take 1 MB.
     private static let mostBytes = 8 << 20
+    /// Replies that are taken before the clock is read again.
+    private static let mostReplies = 1024
     /// How long nothing is looked at but the socket.
     private static let turn = Duration.milliseconds(100)
 
@@ -78,7 +80,9 @@ final class EchoRunner {
                 if let time = echoes[due].sent { (sent, newest) = (sent + 1, time) }
                 due += 1
             }
-            while let (reply, time) = socket.receive() {
+            // Bounded: a machine may send replies without end.
+            for _ in 0..<Self.mostReplies {
+                guard let (reply, time) = socket.receive() else { break }
                 let index = Int(reply.sequence &- first)
                 // A reply to an earlier run, to nothing, a second one, or one of another length than was sent.
                 guard index < due, echoes[index].sent != nil, echoes[index].arrived == nil,

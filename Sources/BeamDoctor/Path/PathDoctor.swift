@@ -44,9 +44,10 @@ public enum PathDoctor {
             return found(
                 PathReach.unknown(text, failure, seconds: Int((lookup == nil ? longestSearch : searching).inSeconds)))
         }
-        var reach = PathReach(text: text, address: place.address, way: place.way)
+        var reach = PathReach(
+            text: text, address: place.address, way: place.way, problem: place.problem,
+            route: NetworkRoute.to(place.address.ip))
         found(reach.name)
-        reach.route = NetworkRoute.to(place.address.ip)
         found(reach.routeFinding)
         guard reach.route != nil else { return }
 

@@ -9,6 +9,8 @@ struct PathReach {
     var text: String
     var address: NetworkAddress
     var way: HostLookup.Way
+    /// Why hosts can't be discovered here, in sentences; nil: they can, or nobody had to be.
+    var problem: String?
     /// Nil: there is none.
     var route: NetworkRoute?
     var ping = Ping.unanswered
@@ -26,7 +28,12 @@ struct PathReach {
         case failed(CInt)
     }
 
-    private var host: String { address.ip.description }
+    /// A link-local address names this machine's interface, as it has to be typed.
+    private var host: String {
+        guard case .v6(_, _, let scope) = address.ip, scope != 0, let route else { return address.ip.description }
+        return "\(address.ip.description.prefix { $0 != "%" })%\(route.interface)"
+    }
+
     private var portName: String { "TCP port \(address.port)" }
     private var isAnswering: Bool { ping == .answered || port.isAnswer }
 
@@ -56,10 +63,12 @@ struct PathReach {
         case .multicastName: return Finding("name", .good, "\(name) is \(place), by multicast DNS.", figures)
         case .hostName: return Finding("name", .good, "\(name) is \(place), by the system's resolver.", figures)
         case .remembered:
+            let reason =
+                problem.map { "Hosts can't be discovered here: \($0)" }
+                ?? "If it shares now, discovery doesn't pass between the two: `beamroom doctor` there may say why."
             return Finding(
                 "name", .improvable,
-                "\(name) isn't announced on this network at present. This is about where it was watched last: \(place). If it "
-                    + "shares now, discovery doesn't pass between the two: `beamroom doctor` there may say why.",
+                "No announcement of \(name) is seen. This is about where it was watched last: \(place). \(reason)",
                 figures)
         }
     }
@@ -135,7 +144,7 @@ struct PathReach {
             return Finding(
                 "port", .broken,
                 "The machine is there, but nothing listens at \(portName). Run `beamroom share` there. If it shares at another "
-                    + "port, name that: `beamroom doctor \(Self.example(address))`.")
+                    + "port, name that: `beamroom doctor \(example)`.")
         case .silent where ping == .answered:
             return Finding(
                 "port", .broken,
@@ -150,9 +159,7 @@ struct PathReach {
         }
     }
 
-    private static func example(_ address: NetworkAddress) -> String {
-        NetworkAddress(ip: address.ip, port: address.port == 50_000 ? 50_001 : 50_000).description
-    }
+    private var example: String { Endpoint(host: host, port: address.port == 50_000 ? 50_001 : 50_000).description }
 
     // MARK: Clients that are kept apart
 
@@ -169,12 +176,13 @@ struct PathReach {
     /// How sure one can be.
     private var evidence: String {
         let isolation = "the access point or switch between them keeps its clients apart (client isolation)"
+        let unanswered = ping == .unanswered ? "neither echoes nor \(portName)" : "nothing at \(portName)"
         let isAnnounced = way == .announced || way == .multicastName
         switch neighbour {
         case .confirmed:
             return
-                "Probably. The machine at \(host) has answered the search for its hardware address just now, but answers neither "
-                + "echoes nor \(portName). Either its firewall drops everything, or \(isolation) and has answered in its place."
+                "Probably. The machine at \(host) has answered the search for its hardware address just now, but answers "
+                + "\(unanswered). Either its firewall drops everything, or \(isolation) and has answered in its place."
         case _ where isAnnounced:
             return
                 "Almost certainly. The machine has announced itself within minutes, yet nothing that is sent to \(host) is answered: "

@@ -9,8 +9,8 @@ struct DoctorCommand: ParsableCommand {
         abstract: "Looks whether this machine can share and watch, or how well it reaches another one.",
         discussion: """
             Without a host it looks at this machine. With one it measures the path to that: round trip, jitter, loss, MTU and
-            what the path carries, in at most 15 s, with about 1 MB of echoes (ICMP) and two connections, of which nobody there
-            is asked.
+            what the path carries, in at most 15 s, with about 1 MB of echoes (ICMP) and two connections, about which nobody
+            there is asked.
 
             Each line says good, could be better, or doesn't work, and what to do. The exit status is 1 if something doesn't
             work, else 0. Nothing is changed.
