@@ -6,7 +6,7 @@ public struct SettingsFile: Sendable {
     public let entries: [SettingsEntry]
     /// Other users can read it, so that it may hold no secret.
     public let isOpenToOthers: Bool
-    /// It belongs to this user, and not to root.
+    /// It belongs to this user; if not, to root.
     public let isOwn: Bool
 
     /// In bytes. A file with every option and its description takes 20 kB.

@@ -17,14 +17,16 @@ struct SettingsTests {
     }
 
     private func joined(_ text: String, _ arguments: String...) throws -> SettingsJoining {
-        try SettingsJoining(book(text), #require(GivenArguments(arguments)))
+        try SettingsJoining(book(text), #require(GivenArguments(arguments)), isInWaylandSession: false)
     }
 
     /// What is said about a file, or about it and a command line, and the status. The file's path is left out.
     private func refusal(_ text: String, _ arguments: [String], mode: mode_t = 0o600) -> (words: String, status: Int32)
     {
         do {
-            try SettingsJoining(book(text, mode: mode), #require(GivenArguments(arguments))).parse()
+            try SettingsJoining(
+                book(text, mode: mode), #require(GivenArguments(arguments)), isInWaylandSession: false
+            ).parse()
             return ("it was accepted", 0)
         } catch let error as SettingsError {
             return (error.description.replacing(/\/\S*\.toml/, with: "FILE"), error.status)
@@ -109,6 +111,79 @@ struct SettingsTests {
         }
     }
 
+    /// What has to do with an option that isn't in force isn't, either.
+    @Test(arguments: [
+        // A profile leaves out what the command's table has.
+        ("[share]\naccept = 'ask'\n[share.p]\nunset = ['accept']\ntrusted-only = true", ["--trusted-only"]),
+        ("[share]\nweb = true\nweb-port = 1\n[share.p]\nunset = 'web'\nonce = true", ["--once"]),
+        // Details of a flag in the same table, and those of a list without an element.
+        ("[share]\nweb-port = 1\nweb = false\nonce = true", ["--once"]),
+        ("[share]\nweb-gateway = ['wss://a']\nweb-gateway-token-file = '/a'\n[share.p]\nweb-gateway = []", []),
+        ("[share]\nweb-gateway = []\nweb-gateway-token-file = '/a'", []),
+    ])
+    func detailsGoWithWhatTheyDetail(_ text: String, _ arguments: [String]) throws {
+        let profile = text.contains("[share.p]") ? ["--profile=p"] : []
+        let given = try #require(GivenArguments(["share"] + profile))
+        #expect(try SettingsJoining(book(text), given).arguments == ["share"] + arguments + profile)
+    }
+
+    @Test func whatAProfileLeavesOutIsListed() throws {
+        let text = "[share]\naccept = 'all'\n[share.p]\nunset = [\n'accept', 'port']"
+        let command = try #require(SettingsCommand.named("share"))
+        let inForce = try SettingsInForce(book(text), command, profile: "p")
+        #expect(inForce.settings.isEmpty && inForce.unset.map(\.name) == ["accept", "port"])
+        let port = try #require(command.options.first { $0.name == "port" })
+        let line = SettingsLine(port, nil, unset: inForce.unset.last)
+        #expect(line.text.hasSuffix("built in (unset: line 5, profile p)") && line.text.contains("52345"))
+        #expect(
+            try joined(text, "share", "--unset", "web-gateway").arguments == [
+                "share", "--accept=all", "--unset", "web-gateway",
+            ])
+    }
+
+    /// Lists are made whatever the file says: of it they use only which display.
+    @Test(arguments: [
+        ("source = 'pattern'\nsize = '64x64'\ncontent = 'still'\nmax-fps = 1000", ["--list-monitors"], []),
+        ("choose = 'window'\nask-again = true\nselect = true", ["--list-windows"], []),
+        (
+            "source = 'wlr'\ndisplay = 'wayland-1'\nmonitor = 'HDMI-1'", ["--list-monitors"],
+            ["--source=wlr", "--display=wayland-1"]
+        ),
+        ("source = 'wlr'\ndisplay = 'wayland-1'", ["--list-windows"], []),
+        ("source = 'wlr'\ndisplay = 'wayland-1'", ["--list-monitors", "--source", "x11"], []),
+        ("source = 'x11'\ndisplay = ':7'", ["--list-monitors", "--list-windows"], ["--display=:7"]),
+        ("source = 'x11'\ndisplay = ':7'", ["--source=wlr", "--list-monitors"], []),
+        ("trusted-only = true\naccept = 'all'\ndisplay = ':7'", ["--list-audio"], []),
+    ])
+    func listsAreMadeWhateverTheFileSays(_ text: String, _ list: [String], _ used: [String]) throws {
+        let given = try #require(GivenArguments(["share"] + list))
+        for isInWaylandSession in [false, true] {
+            let joining = try SettingsJoining(book("[share]\n" + text), given, isInWaylandSession: isInWaylandSession)
+            #expect(joining.arguments == ["share"] + used + list)
+            if !used.isEmpty, !isInWaylandSession { #expect(throws: Never.self) { try joining.parse() } }
+        }
+    }
+
+    /// What is about a Wayland desktop's dialog counts only where that is asked, but must be right everywhere.
+    @Test func theDialogIsOfWaylandSessions() throws {
+        let text = "[share]\nchoose = 'window'\nask-again = true"
+        func arguments(_ isInWaylandSession: Bool, _ rest: String...) throws -> [String] {
+            let given = try #require(GivenArguments(["share"] + rest))
+            return Array(
+                try SettingsJoining(book(text), given, isInWaylandSession: isInWaylandSession).arguments.dropFirst())
+        }
+        #expect(try arguments(true) == ["--choose=window", "--ask-again"])
+        #expect(try arguments(true, "--display", ":7") == ["--display", ":7"])
+        #expect(try arguments(false) == [])
+        #expect(try arguments(false, "--source=portal").starts(with: ["--choose=window", "--ask-again"]))
+        #expect(refusal(text, ["share"]).status == 0)
+        #expect(
+            refusal("[share]\nchoose = 'all'", ["share"]).words.hasPrefix("FILE, line 2: choose doesn't take “all”."))
+        // The command line expects an effect.
+        let (words, status) = refusal(text, ["share", "--source", "pattern"])
+        #expect(status == 64 && words.hasSuffix("leave that out with --unset choose --unset ask-again."), "\(words)")
+    }
+
     @Test func theFileIsLeftAloneWhereItHasNoSay() {
         for arguments in [
             ["share", "--no-config"], ["watch", "--help"], ["room", "-h"], ["relay", "--version"], ["hosts"], [],
@@ -117,6 +192,11 @@ struct SettingsTests {
             #expect(GivenArguments(arguments) == nil, "\(arguments)")
         }
         #expect(GivenArguments(["watch", "--", "--help"]) != nil)
+        // A value that is missing isn't the next option: that one counts, and the parser says what is missing.
+        #expect(GivenArguments(["share", "--name", "--no-config"]) == nil)
+        let given = GivenArguments(["share", "--profile", "--web", "-m", "--once", "--unset", "--"])
+        #expect(given?.profile == nil && given?.unset == [] && given?.hasTerminator == true)
+        #expect(given?.names == ["profile", "web", "max-size", "once", "unset"])
     }
 
     @Test(arguments: [
@@ -154,7 +234,32 @@ struct SettingsTests {
         ),
         (
             "[share]\nweb-port = 1\n",
-            "FILE, line 2: Options that begin with --web- are for --web: add that, or leave them out."
+            "FILE, line 2: Options that begin with web- are for web: add `web = true`, or leave them out."
+        ),
+        (
+            "[share]\nweb = true\nweb-gateway-token-file = '/a'",
+            "FILE, line 3: web-gateway-token-file and web-gateway-certificate are for web-gateway: add web-gateway, or"
+        ),
+        (
+            "[share]\ntrusted-only = true\nonce = true",
+            "FILE, lines 2, 3: trusted-only lets in nobody new: leave accept, code, code-file, code-once, once and "
+        ),
+        (
+            "[share]\nmax-viewers = 'many'",
+            "FILE, line 2: max-viewers doesn't take “many”. It takes a number from 1 to 1000."
+        ),
+        (
+            "[share]\nunset = ['web']",
+            "FILE, line 2: unset is for profiles: what [share] isn't to set is left out of it."
+        ),
+        (
+            "[share.p]\nunset = ['web', 'wbe']",
+            "FILE, line 2: unset names “wbe”, and there is no such setting for [share]. Did you mean web?"
+        ),
+        ("[share.p]\nunset = true", "FILE, line 2: unset takes names of settings, as in [\"accept\", \"web\"]."),
+        (
+            "[share.\(String(repeating: "a", count: 81))]",
+            "FILE, line 1: a profile's name has 1 to 80 visible characters, and doesn't begin with a dash."
         ),
         (
             "[watch]\nhost = 'fe80::1'",
@@ -178,9 +283,21 @@ struct SettingsTests {
         let (missing, code) = refusal("[watch.upstairs]", ["watch", "--profile", "upstair"])
         #expect(
             missing == "FILE has no profile “upstair” for watch. Did you mean upstairs?" && code == 64, "\(missing)")
-        #expect { try GivenArguments(["share", "--unset", "--wbe"])?.checkUnset() } throws: {
-            "\($0)".hasSuffix("Did you mean web?") && ($0 as? SettingsError)?.status == 64
+        for (name, end) in [
+            ("--wbe", "and not “--wbe”. Did you mean web?"), ("web=1", "and not “web=1”. Did you mean web?"),
+            ("profile", "“profile” stands only on the command line, so leave it out there."),
+        ] {
+            #expect { try GivenArguments(["share", "--unset=\(name)"])?.checkUnset() } throws: {
+                "\($0)".hasSuffix(end) && ($0 as? SettingsError)?.status == 64
+            }
         }
+        // The file is right by itself, though all options that are named are its own.
+        let (size, wrong) = refusal(
+            "[share]\nsource = 'pattern'\nsize = '640x360'", ["share", "--unset", "source"])
+        #expect(size.hasSuffix("FILE sets size (line 3): leave that out with --unset size.") && wrong == 64, "\(size)")
+        // It isn't, and the command line has nothing to do with it.
+        let (file, fault) = refusal("[share.p]\nweb-port = 1", ["share", "--profile", "p", "--once"])
+        #expect(file.hasPrefix("FILE, line 2: Options that begin with web-") && fault == 1, "\(file)")
     }
 
     @Test func aCodeInAFileThatOthersReadIsRefused() {

@@ -92,7 +92,9 @@ struct ConfigCommand: ParsableCommand {
                 try SettingsInForce(book, command, profile: chosen)
             }
             let lines = command.options.filter(\.isSetting).map { option in
-                SettingsLine(option, inForce?.settings.first { $0.option == option })
+                SettingsLine(
+                    option, inForce?.settings.first { $0.option == option },
+                    unset: inForce?.unset.first { $0.name == option.name })
             }.filter { !changed || $0.line != nil }
             for line in lines {
                 context.events.write(.list(line.event(of: command.name)))
@@ -118,12 +120,7 @@ extension SettingsBook {
             var arguments = [command.name]
             if let profile { arguments.append("--profile=\(profile)") }
             guard let given = GivenArguments(arguments) else { continue }
-            let joined = try SettingsJoining(self, given)
-            // `relay` can get its host from the command line.
-            let needsHost = command.options.contains { option in
-                option.kind == .positional && option.isRequired && !joined.sets(option.name)
-            }
-            try joined.parse(adding: needsHost ? ["host"] : [])
+            try SettingsJoining(self, given).check()
         }
     }
 }
@@ -131,14 +128,16 @@ extension SettingsBook {
 /// An option, and what is in force for it.
 struct SettingsLine {
     let option: DeclaredOption
-    /// Nil: built in.
+    /// Where the file sets it, or a profile leaves it out; nil: built in.
     let line: Int?
     private let setting: Setting?
+    private let profile: String?
 
-    init(_ option: DeclaredOption, _ setting: Setting?) {
+    init(_ option: DeclaredOption, _ setting: Setting?, unset: Unset? = nil) {
         self.option = option
         self.setting = setting
-        line = setting?.line
+        line = setting?.line ?? unset?.line
+        profile = setting?.profile ?? unset?.profile
     }
 
     /// Nil: nothing.
@@ -148,8 +147,9 @@ struct SettingsLine {
     }
 
     private var origin: String {
-        guard let setting else { return "built in" }
-        return "line \(setting.line)" + (setting.profile.map { ", profile \($0)" } ?? "")
+        guard let line else { return "built in" }
+        let place = "line \(line)" + (profile.map { ", profile \($0)" } ?? "")
+        return setting == nil ? "built in (unset: \(place))" : place
     }
 
     /// `  max-fps                 30                    line 2`
@@ -169,6 +169,6 @@ struct SettingsLine {
         }
         return .setting(
             command: command, name: option.name, value: value, from: setting == nil ? "built-in" : "file", line: line,
-            profile: setting?.profile)
+            profile: profile)
     }
 }

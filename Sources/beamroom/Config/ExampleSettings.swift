@@ -10,7 +10,8 @@ enum ExampleSettings {
             # leaves a setting out, and --no-config the whole file.
             #
             # A profile is a table of its own, such as [share.talk], and stands above the command's table:
-            # `beamroom share --profile talk` uses it. With a code in it, this file must be yours alone (chmod 600).
+            # `beamroom share --profile talk` uses it. In a profile, unset = ["accept"] leaves out what the command's table sets.
+            # With a code in it, this file must be yours alone (chmod 600).
 
             """
         return head + commands.map(section).joined()

@@ -144,6 +144,11 @@ struct CaptureOptions: ParsableArguments {
         ]
     }
 
+    /// Options that name something of X11, so that --source auto means that.
+    static let namesOfX11: Set<String> = ["display", "monitor", "window", "select", "list-monitors", "list-windows"]
+    /// Options that are about the dialog of a Wayland desktop.
+    static let namesOfDialog: Set<String> = ["choose", "ask-again"]
+
     private enum SourceKind { case x11, portal, wlr, pattern, file }
 
     /// What --source means here. Windows and monitors that options name are those of X11, also in a Wayland session: its

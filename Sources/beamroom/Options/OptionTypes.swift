@@ -114,6 +114,7 @@ enum OptionText {
     static let frameRate = "a number from 1 to 240"
     static let soundRate = "16k to 256k bits a second, as in 128k or 96000"
     static let metrics = "a port, or a numeric address and a port, as in 9464, 192.0.2.7:9464 or [2001:db8::7]:9464"
+    static let viewers = "a number from 1 to \(Door.Configuration.mostViewersPossible)"
     static let maxSize = "a number of pixels from 16 to 8192"
 }
 

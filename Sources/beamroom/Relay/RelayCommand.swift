@@ -58,7 +58,10 @@ struct RelayCommand: ParsableCommand {
     @Option(
         help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
     var accept: Door.Acceptance?
-    @Option(help: ArgumentHelp("Maximum number of viewers at a time.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Maximum number of viewers at a time. (default: \(Door.Configuration.defaultViewers))", valueName: "number"),
+        transform: Int.reading(OptionText.viewers))
     var maxViewers = Door.Configuration.defaultViewers
     @Option(
         help: ArgumentHelp(
@@ -79,8 +82,7 @@ struct RelayCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
-            throw ValidationError(
-                "--max-viewers takes a number from 1 to \(Door.Configuration.mostViewersPossible).")
+            throw ValidationError("--max-viewers takes \(OptionText.viewers).")
         }
         try ValidationError.check(name: name)
     }

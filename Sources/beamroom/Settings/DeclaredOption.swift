@@ -40,10 +40,9 @@ struct DeclaredOption: Equatable {
     var isPath: Bool { valueName == "file" || name == "source" }
 
     /// What a file may not hold: it is done instead of sharing or watching, or says how the file is used.
-    static let ofTheCommandLine: Set<String> = [
-        "help", "version", "profile", "unset", "no-config", "list-audio", "list-monitors", "list-windows", "forget",
-        "at-login",
-    ]
+    static let ofTheCommandLine = lists.union(["help", "version", "profile", "unset", "no-config", "forget", "at-login"])
+    /// They are made whatever the file says.
+    static let lists: Set<String> = ["list-audio", "list-monitors", "list-windows"]
 
     /// Whether a file can set it.
     var isSetting: Bool { !Self.ofTheCommandLine.contains(name) }
@@ -91,6 +90,11 @@ struct SettingsCommand: Sendable {
     /// What isn't used any more once these are set at a more specific place.
     func replaced(by names: Set<String>) -> Set<String> {
         names.reduce(into: names) { $0.formUnion(rivals[$1, default: []]) }
+    }
+
+    /// Whether it can be turned off, or be empty, and others that begin with its name detail it, as --web-port does --web.
+    func hasDetails(_ name: String) -> Bool {
+        options.contains { $0.name == name && ($0.kind == .flag || $0.isList) }
     }
 
     /// - Parameter positional: the key of the argument that has no name.

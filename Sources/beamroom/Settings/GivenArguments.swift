@@ -1,4 +1,4 @@
-/// What the command line of one of `SettingsCommand.all` says, as far as the file of settings is concerned. It is the
+/// What the command line of one of `SettingsCommand.names` says, as far as the file of settings is concerned. It is the
 /// parser that judges it.
 struct GivenArguments {
     let command: SettingsCommand
@@ -8,6 +8,7 @@ struct GivenArguments {
     private(set) var names: Set<String> = []
     private(set) var profile: String?
     private(set) var unset: [String] = []
+    private(set) var source: String?
     private(set) var hasTerminator = false
 
     /// Nil: the file has no say in it: another command, or help.
@@ -34,14 +35,24 @@ struct GivenArguments {
         if names.contains("no-config") { return nil }
     }
 
+    /// The lists that are asked for instead of sharing.
+    var lists: Set<String> { names.intersection(DeclaredOption.lists) }
+
     /// A name that isn't an option's would be without effect.
     func checkUnset() throws(SettingsError) {
         let names = command.options.filter(\.isSetting).map(\.name)
         guard let wrong = unset.first(where: { !names.contains($0) }) else { return }
+        let shown = SettingsBook.Place.shown(wrong)
+        guard !command.options.contains(where: { $0.name == wrong }) else {
+            throw SettingsError(
+                "--unset is for what the file of settings can hold: “\(shown)” stands only on the command line, so leave "
+                    + "it out there.", status: 64)
+        }
+        let name = wrong.drop { $0 == "-" }.prefix { $0 != "=" }
         throw SettingsError(
-            "--unset takes the name of an option of `beamroom \(command.name)`, without dashes. "
+            "--unset takes the name of an option of `beamroom \(command.name)`, without dashes, and not “\(shown)”. "
                 + Nearest.suggestion(
-                    String(wrong.drop { $0 == "-" }), in: names, else: "`beamroom config \(command.name)` lists all."),
+                    String(name), in: names, else: "`beamroom config \(command.name)` lists all."),
             status: 64)
     }
 
@@ -60,12 +71,22 @@ struct GivenArguments {
             if let value = following.next(), option.values.contains(value) { next = following }
             return
         }
-        let value = name.count < text.count ? String(text.dropFirst(name.count + 1)) : next.next()
+        let value = name.count < text.count ? String(text.dropFirst(name.count + 1)) : Self.value(&next)
         switch option.name {
         case "profile": profile = value
+        case "source": source = value
         case "unset": unset += value.map { [$0] } ?? []
         default: break
         }
+    }
+
+    /// The word that follows, unless it is an option or `--`: as the parser sees it, the value is missing then. Negative
+    /// numbers are joined to their option before (`NegativeValues`).
+    private static func value(_ next: inout IndexingIterator<[String]>) -> String? {
+        var ahead = next
+        guard let word = ahead.next(), word == "-" || !word.hasPrefix("-") else { return nil }
+        next = ahead
+        return word
     }
 
     /// `-f`, `-m 1280`, or several flags in one.
@@ -74,7 +95,7 @@ struct GivenArguments {
             guard let option = command.options.first(where: { $0.shortNames.contains(String(letter)) }) else { return }
             names.insert(option.name)
             if option.kind == .option {
-                if index == text.count - 1 { _ = next.next() }
+                if index == text.count - 1 { _ = Self.value(&next) }
                 return
             }
         }

@@ -5,9 +5,11 @@ struct SettingsBlame {
     /// Nil: the file has nothing to do with it.
     let error: SettingsError?
 
-    /// `message`: the parser's, without the usage.
-    init(_ message: String, _ inForce: SettingsInForce, _ given: GivenArguments) {
-        let settings = inForce.settings.filter { !$0.isTurnedOff }
+    /// - Parameters:
+    ///   - message: the parser's, without the usage.
+    ///   - isOfFile: whether it is said about the file without the command line, too.
+    init(_ message: String, _ inForce: SettingsInForce, _ given: GivenArguments, isOfFile: () -> Bool) {
+        let settings = (inForce.settings + inForce.idle).filter { !$0.isTurnedOff }
         // It may name an option of the file, for example as the one that was probably meant.
         let alone = Self.refusal([inForce.command.name] + given.rest)
         guard alone != message else {
@@ -16,7 +18,7 @@ struct SettingsBlame {
         }
         error =
             Self.value(message, settings, inForce.path)
-            ?? Self.combination(message, settings, given, inForce, isAccepted: alone == nil)
+            ?? Self.combination(message, settings, inForce, isAccepted: alone == nil, isOfFile: isOfFile())
     }
 
     /// The parser doesn't take a value: “The value 'x' is invalid for '--max-fps <fps>': It takes a number.”
@@ -37,7 +39,7 @@ struct SettingsBlame {
 
     /// Options don't go together, or a check has its own sentence.
     private static func combination(
-        _ message: String, _ settings: [Setting], _ given: GivenArguments, _ inForce: SettingsInForce, isAccepted: Bool
+        _ message: String, _ settings: [Setting], _ inForce: SettingsInForce, isAccepted: Bool, isOfFile: Bool
     ) -> SettingsError? {
         // `--web-` names all of this kind.
         let named = Set(message.matches(of: /--([a-z][a-z0-9-]*)/).map { String($0.1) })
@@ -48,18 +50,28 @@ struct SettingsBlame {
         // Not all messages name options. What the command line alone may say is refused because of the file.
         if blamed.isEmpty, isAccepted { blamed = settings }
         guard !blamed.isEmpty else { return nil }
-        let names = blamed.map(\.name)
-        if !given.names.contains(where: isNamed) {
-            // The file alone is at fault.
-            let known = Set(names)
-            let words = message.replacing(/--([a-z][a-z0-9-]*)/) { match in
-                known.contains(String(match.1)) ? String(match.1) : String(match.0)
-            }
-            return SettingsError("\(inForce.path), \(lines(blamed)): \(words)")
+        if isOfFile {
+            return SettingsError("\(inForce.path), \(lines(blamed)): \(written(message, inForce.command))")
         }
         let set = blamed.map { "\($0.name) (line \($0.line))" }.joined(separator: ", ")
-        let away = names.map { "--unset \($0)" }.joined(separator: " ")
+        let away = blamed.map { "--unset \($0.name)" }.joined(separator: " ")
         return SettingsError("\(message) \(inForce.path) sets \(set): leave that out with \(away).", status: 64)
+    }
+
+    /// As the file has it: names without dashes, and a flag that is missing with its value.
+    private static func written(_ message: String, _ command: SettingsCommand) -> String {
+        let settings = command.options.filter(\.isSetting)
+        let whole = message.replacing(/for --(?<name>[a-z][a-z0-9-]*)(?<rest>[^:]*): add that/) { match in
+            let isFlag = settings.contains { $0.name == match.name && $0.kind == .flag }
+            return "for --\(match.name)\(match.rest): add " + (isFlag ? "`\(match.name) = true`" : "--\(match.name)")
+        }
+        // `--web-` names all of this kind.
+        return whole.replacing(/--([a-z][a-z0-9-]*)/) { match in
+            let isSetting = settings.contains {
+                $0.name == match.1 || match.1.hasSuffix("-") && $0.name.hasPrefix(match.1)
+            }
+            return String(isSetting ? match.1 : match.0)
+        }
     }
 
     private static func lines(_ settings: [Setting]) -> String {
@@ -68,7 +80,7 @@ struct SettingsBlame {
     }
 
     /// What the parser says about these arguments; nil: it takes them.
-    private static func refusal(_ arguments: [String]) -> String? {
+    static func refusal(_ arguments: [String]) -> String? {
         do {
             _ = try Beamroom.parseAsRoot(arguments)
             return nil

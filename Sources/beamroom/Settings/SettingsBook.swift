@@ -11,7 +11,16 @@ struct Setting: Equatable {
     var profile: String?
 
     var name: String { option.name }
-    var isTurnedOff: Bool { option.kind == .flag && values == ["false"] }
+    /// A flag that is false, or a list without an element.
+    var isTurnedOff: Bool { option.kind == .flag && values == ["false"] || values.isEmpty }
+}
+
+/// What a profile leaves out of its command's table.
+struct Unset: Equatable {
+    var name: String
+    /// Counted from 1.
+    var line: Int
+    var profile: String
 }
 
 /// Settings can't be used, or the options that are about them.
@@ -30,7 +39,16 @@ struct SettingsError: Error, CustomStringConvertible {
 struct SettingsBook {
     struct Chapter {
         var settings: [Setting] = []
-        var profiles: [(name: String, settings: [Setting])] = []
+        var profiles: [(name: String, layer: Layer)] = []
+    }
+
+    /// A command's own settings, or those of a profile.
+    struct Layer {
+        var settings: [Setting] = []
+        var unset: [Unset] = []
+
+        /// Of an option that has one value; nil: it isn't set.
+        func value(of name: String) -> String? { settings.first { $0.name == name }?.values.first }
     }
 
     let path: String
@@ -45,8 +63,8 @@ struct SettingsBook {
                 throw place.error(
                     entry.value.line,
                     "there is no command “\(Place.shown(entry.name))” that has settings. "
-                        + place.suggestion(
-                            entry.name, in: names, all: "Its tables are \(names.joined(separator: ", "))."))
+                        + Nearest.suggestion(
+                            entry.name, in: names, else: "Its tables are \(names.joined(separator: ", "))."))
             }
             guard case .table(let entries) = entry.value.kind else {
                 throw place.error(
@@ -73,21 +91,34 @@ struct SettingsBook {
             }
             guard !entry.name.isEmpty, !entry.name.hasPrefix("-"), Place.shown(entry.name) == entry.name else {
                 throw place.error(
-                    entry.value.line, "a profile's name has visible characters, and doesn't begin with a dash.")
+                    entry.value.line,
+                    "a profile's name has 1 to \(Place.longestName) visible characters, and doesn't begin with a dash."
+                )
             }
-            var place = place
-            place.profile = entry.name
-            var settings: [Setting] = []
-            for entry in inner { settings.append(try place.setting(entry, options)) }
-            chapter.profiles.append((entry.name, settings))
+            chapter.profiles.append((entry.name, try layer(inner, options, place, profile: entry.name)))
         }
         return chapter
     }
 
-    /// The settings of a profile.
-    func profile(_ name: String, of command: String) throws(SettingsError) -> [Setting] {
+    private static func layer(
+        _ entries: [SettingsEntry], _ options: [DeclaredOption], _ place: Place, profile: String
+    ) throws(SettingsError) -> Layer {
+        var (place, layer) = (place, Layer())
+        place.profile = profile
+        for entry in entries {
+            if entry.name == "unset" {
+                layer.unset = try place.unset(entry, options, profile)
+            } else {
+                layer.settings.append(try place.setting(entry, options))
+            }
+        }
+        return layer
+    }
+
+    /// What a profile says.
+    func profile(_ name: String, of command: String) throws(SettingsError) -> Layer {
         let profiles = chapters[command]?.profiles ?? []
-        if let found = profiles.first(where: { $0.name == name }) { return found.settings }
+        if let found = profiles.first(where: { $0.name == name }) { return found.layer }
         let names = profiles.map(\.name)
         let shown = Place.shown(name)
         let all =

@@ -1,11 +1,14 @@
 import ArgumentParser
+import BeamCapture
 import BeamSettings
 import Foundation
 
 /// Joins the file of settings and the command line, before this is parsed.
 struct SettingsJoining {
+    private let book: SettingsBook
     private let inForce: SettingsInForce
     private let given: GivenArguments
+    private let isInWaylandSession: Bool
     /// With the command's name.
     let arguments: [String]
 
@@ -23,10 +26,12 @@ struct SettingsJoining {
         try self.init(book, given)
     }
 
-    init(_ book: SettingsBook, _ given: GivenArguments) throws(SettingsError) {
-        self.given = given
+    init(
+        _ book: SettingsBook, _ given: GivenArguments, isInWaylandSession: Bool = PortalSource.isInWaylandSession
+    ) throws(SettingsError) {
+        (self.book, self.given, self.isInWaylandSession) = (book, given, isInWaylandSession)
         inForce = try SettingsInForce(
-            book, given.command, profile: given.profile, given: given.names, unset: given.unset)
+            book, given.command, profile: given.profile, given: given, isInWaylandSession: isInWaylandSession)
         arguments =
             [given.command.name]
             + inForce.arguments(before: given.rest, hasTerminator: given.hasTerminator)
@@ -35,19 +40,45 @@ struct SettingsJoining {
     /// What the file sets.
     var settings: [Setting] { inForce.settings }
 
-    /// Whether the file's setting of this option is in force.
-    func sets(_ name: String) -> Bool { inForce.settings.contains { $0.name == name } }
-
-    /// The command, or an error that names the file and the line where the file is at fault. `more`: arguments at the end.
-    @discardableResult func parse(adding more: [String] = []) throws -> any ParsableCommand {
+    /// The command, or an error that names the file and the line where the file is at fault.
+    @discardableResult func parse() throws -> any ParsableCommand {
         do {
-            return try Beamroom.parseAsRoot(arguments + more)
+            if let idle = inForce.argumentsOfIdle { _ = try Beamroom.parseAsRoot(idle) }
+            return try Beamroom.parseAsRoot(arguments)
         } catch {
-            guard Beamroom.exitCode(for: error) == .validationFailure,
-                let blamed = SettingsBlame(Beamroom.message(for: error), inForce, given).error
-            else { throw error }
-            throw blamed
+            throw blamed(error)
         }
+    }
+
+    /// Throws what is wrong with the settings themselves. `relay` can get its host from the command line.
+    func check() throws {
+        do {
+            if let idle = inForce.argumentsOfIdle { _ = try Beamroom.parseAsRoot(idle) }
+            _ = try Beamroom.parseAsRoot(arguments + missingHost)
+        } catch {
+            throw blamed(error)
+        }
+    }
+
+    private func blamed(_ error: any Error) -> any Error {
+        guard Beamroom.exitCode(for: error) == .validationFailure else { return error }
+        let message = Beamroom.message(for: error)
+        return SettingsBlame(message, inForce, given) { refusesFile(with: message) }.error ?? error
+    }
+
+    /// Whether the parser says this also about the file with nothing of the command line but the profile.
+    private func refusesFile(with message: String) -> Bool {
+        guard let alone = GivenArguments([given.command.name] + (given.profile.map { ["--profile=\($0)"] } ?? [])),
+            let joined = try? SettingsJoining(book, alone, isInWaylandSession: isInWaylandSession)
+        else { return false }
+        return joined.arguments == arguments
+            || SettingsBlame.refusal(joined.arguments + joined.missingHost) == message
+    }
+
+    /// In the place of an argument that the command can't do without, and the file doesn't have.
+    private var missingHost: [String] {
+        let needed = given.command.options.filter { $0.kind == .positional && $0.isRequired }.map(\.name)
+        return needed.contains { name in !inForce.settings.contains { $0.name == name } } ? ["host"] : []
     }
 }
 

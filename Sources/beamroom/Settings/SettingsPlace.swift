@@ -10,14 +10,13 @@ extension SettingsBook {
         let table: String
         var profile: String?
 
-        static func shown(_ text: String) -> String { ShownText.line(String(text.prefix(80))) }
+        /// In characters, of what is shown, and so of a profile's name.
+        static let longestName = 80
+
+        static func shown(_ text: String) -> String { ShownText.line(String(text.prefix(longestName))) }
 
         func error(_ line: Int, _ words: String) -> SettingsError {
             SettingsError("\(file.path), line \(line): \(words)")
-        }
-
-        func suggestion(_ name: String, in names: [String], all: String) -> String {
-            Nearest.suggestion(name, in: names, else: all)
         }
 
         func setting(_ entry: SettingsEntry, _ options: [DeclaredOption]) throws(SettingsError) -> Setting {
@@ -29,19 +28,50 @@ extension SettingsBook {
                 throw error(
                     line,
                     "there is no setting “\(Self.shown(entry.name))” for [\(name)]. "
-                        + suggestion(
-                            written, in: names, all: "`beamroom config \(table) --example` lists all."))
+                        + Nearest.suggestion(
+                            written, in: names, else: "`beamroom config \(table) --example` lists all."))
+            }
+            guard option.name != "unset" else {
+                throw error(line, "unset is for profiles: what [\(table)] isn't to set is left out of it.")
             }
             guard option.isSetting else {
                 throw error(line, "\(option.name) is for the command line, and can't stand in a file.")
             }
             guard !option.isSecret || !file.isOpenToOthers else {
-                throw error(
-                    line,
-                    "other users can read this file, and the code in it. Run `chmod 600 \(file.path)`, and change the code."
-                )
+                throw error(line, "other users can read this file, and the code in it. \(remedy)")
             }
             return Setting(option: option, values: try values(entry, option), line: line, profile: profile)
+        }
+
+        /// Of a code that others can read.
+        private var remedy: String {
+            file.isOwn
+                ? "Run `chmod 600 \(file.path)`, and change the code."
+                : "The file belongs to root: put another code into a file of your own (chmod 600), and name that one with "
+                    + "code-file."
+        }
+
+        /// `unset = ["accept", "web"]` of a profile.
+        func unset(
+            _ entry: SettingsEntry, _ options: [DeclaredOption], _ profile: String
+        ) throws(SettingsError) -> [Unset] {
+            let names = options.filter(\.isSetting).map(\.name)
+            var unset: [Unset] = []
+            let elements = if case .list(let elements) = entry.value.kind { elements } else { [entry.value] }
+            for element in elements {
+                guard case .text(let name) = element.kind else {
+                    throw error(element.line, "unset takes names of settings, as in [\"accept\", \"web\"].")
+                }
+                guard names.contains(name) else {
+                    throw error(
+                        element.line,
+                        "unset names “\(Self.shown(name))”, and there is no such setting for [\(table)]. "
+                            + Nearest.suggestion(
+                                name, in: names, else: "`beamroom config \(table) --example` lists all."))
+                }
+                unset.append(Unset(name: name, line: element.line, profile: profile))
+            }
+            return unset
         }
 
         private func values(_ entry: SettingsEntry, _ option: DeclaredOption) throws(SettingsError) -> [String] {

@@ -46,7 +46,10 @@ struct ShareCommand: ParsableCommand {
     )
     var accept: Door.Acceptance?
 
-    @Option(help: ArgumentHelp("Maximum number of viewers at a time.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Maximum number of viewers at a time. (default: \(Door.Configuration.defaultViewers))", valueName: "number"),
+        transform: Int.reading(OptionText.viewers))
     var maxViewers = Door.Configuration.defaultViewers
 
     @OptionGroup var code: CodeOptions
@@ -94,8 +97,7 @@ struct ShareCommand: ParsableCommand {
             throw ValidationError("--web-gateway is for --web, whose page lets browsers in: add that, or leave it out.")
         }
         guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
-            throw ValidationError(
-                "--max-viewers takes a number from 1 to \(Door.Configuration.mostViewersPossible).")
+            throw ValidationError("--max-viewers takes \(OptionText.viewers).")
         }
         try spoken.check(json: common.json, accept: accept)
         try ValidationError.check(name: name)
