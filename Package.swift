@@ -77,7 +77,7 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamWeb", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery",
-                "BeamNetwork", "BeamMetrics",
+                "BeamNetwork", "BeamMetrics", "BeamDesktop",
                 "BeamTrust", "BeamIdentity", "BeamSound", "BeamPlayout", "BeamSession", "BeamLog", "BeamWire",
                 "BeamMedia",
                 "BeamClock", "BeamDoctor", "BeamMeasure", "BeamMeeting", "BeamRelay", "BeamSettings", "BeamTerminal",
@@ -135,7 +135,7 @@ let package = Package(
             "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec",
             "CBeamWayland", "CLateLibraries", "CErrorStream"),
         library("BeamDiscovery", "CAvahi"),
-        library("BeamDesktop", "BeamBus", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
+        library("BeamDesktop", "BeamBus", "BeamMedia", "BeamClock", "CBeamShell", "CSystemd", "CLateLibraries"),
         library("BeamSound", "BeamMedia", "BeamClock", "CBeamSound", "CPulse", "COpus", "CSDL2", "CLateLibraries"),
         library(
             "BeamNetwork", "BeamSockets", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",

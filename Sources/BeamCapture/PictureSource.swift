@@ -12,6 +12,9 @@ public protocol PictureSource: AnyObject, Sendable {
     /// source starts inactive.
     func setActive(_ active: Bool)
 
+    /// Tells the source that its person has paused the share, or goes on. It counts as not paused at first.
+    func setPaused(_ isPaused: Bool)
+
     /// Makes `run` return soon.
     func stop()
 
@@ -30,6 +33,9 @@ public protocol PictureSource: AnyObject, Sendable {
 extension PictureSource {
     /// Most sources are always visible.
     public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) {}
+
+    /// Most sources show nothing of it.
+    public func setPaused(_ isPaused: Bool) {}
 
     /// Most sources go on showing the screen when it is locked.
     public func setScreenLocked(_ isLocked: Bool) {}

@@ -57,7 +57,10 @@ final class CaptureStage: Sendable {
             defer { demand.isPaused = isPaused }
             return demand.isPaused != isPaused
         }
-        if hasChanged { passOnDemand() }
+        if hasChanged {
+            passOnDemand()
+            source.setPaused(isPaused)
+        }
         return hasChanged
     }
 

@@ -11,6 +11,7 @@ final class HostDesktop: Sendable {
     private let advertised: @Sendable () -> [String]
     private let port: UInt16
     private let key: [UInt8]
+    private let onWatched: (@Sendable (Bool) -> Void)?
     /// As last said, and how often.
     private let audience = Mutex((isWatched: false, calls: 0))
 
@@ -33,6 +34,7 @@ final class HostDesktop: Sendable {
         let bound = options.server.bindAddress
         advertised = { bound.map { [$0] } ?? LocalAddresses.list() }
         self.port = port
+        onWatched = options.onWatched
         key = options.server.session.door.trust.own.bytes
         presence = options.isAnnounced && options.usesBluetooth && options.room == nil ? BluetoothPresence() : nil
     }
@@ -40,14 +42,16 @@ final class HostDesktop: Sendable {
     /// This machine's addresses may have changed.
     func updateAddresses() { presence?.update(addresses: advertised(), port: port) }
 
-    /// The machine stays awake while somebody watches. Called once a second.
+    /// The machine stays awake while somebody watches, and the desktop quiet. Called once a second.
     func setWatched(_ isWatched: Bool) {
-        let isDue = audience.withLock { audience in
-            defer { audience = (isWatched, audience.isWatched == isWatched ? audience.calls + 1 : 1) }
+        let (isNew, isDue) = audience.withLock { audience in
+            let isNew = audience.isWatched != isWatched
+            defer { audience = (isWatched, isNew ? 1 : audience.calls + 1) }
             // Again now and then: a service that couldn't do it the first time may be able to later.
-            return audience.isWatched != isWatched || isWatched && audience.calls % 60 == 0
+            return (isNew, isNew || isWatched && audience.calls % 60 == 0)
         }
         if isDue { watch.keepAwake(isWatched) }
+        if isNew { onWatched?(isWatched) }
     }
 
     func start() {
@@ -56,6 +60,7 @@ final class HostDesktop: Sendable {
     }
 
     func stop() {
+        setWatched(false)
         watch.stop()
         presence?.stop()
     }

@@ -71,6 +71,8 @@ public struct HostOptions: Sendable {
     public var isAnnounced = true
     /// Announce this host's address over Bluetooth, if there is an adapter.
     public var usesBluetooth = true
+    /// Told when the picture begins to be watched or recorded, and when that ends.
+    public var onWatched: (@Sendable (Bool) -> Void)?
     /// The room whose members watch; nil: viewers connect to this host. In a room there are no captions, no transcript,
     /// no announcement and no list of viewers: these are the room's.
     public var room: MeshServer?

@@ -11,6 +11,7 @@ import Synchronization
 /// - `consents.json`: what desktops gave for a consent to show the screen (`TrustStore+Consents.swift`);
 /// - `web.pem`: the key and certificate that browsers see by https (`TrustStore+Web.swift`);
 /// - `gateways.json`: what hosts have made at gateways, until it is gone (`TrustStore+Gateways.swift`);
+/// - `quiet`: what has to be put back at the desktop's notices (`TrustStore+Quiet.swift`); `quiet-in-use`: by whom;
 /// - `lock`: locked (flock) while one of them is changed;
 /// - files of running hosts (`TrustStore+Guests.swift`).
 ///

@@ -34,6 +34,39 @@ extension EndToEnd {
             _ = try desktop.wait(forNotice: "Nobody watches your screen any more")
         }
 
+        /// While the screen is recorded no notice pops up, but for the question who is let in. What a host that is killed
+        /// leaves is put back by the next one.
+        @Test func otherNoticesWaitWhileTheScreenIsRecorded() throws {
+            let desktop = try NoticeDesktop()
+            let screen = try XServer(width: 320, height: 240)
+            let (ports, machine, folder) = (try Ports(), try Machine(), try ScratchDirectory())
+            func note(_ text: String) throws {
+                _ = try ChildProcess("dunstify", [text], environment: desktop.environment).waitForEnd()
+            }
+            let host = try Program.share(
+                ["--display", screen.display, "--record", folder.file("film.mkv")], ports: ports, accept: nil,
+                environment: desktop.environment, machine: machine)
+            defer { host.end() }
+            try host.waitFor("ready")
+            #expect(try eventually(timeout: 30) { try desktop.isPaused == true })
+            try note("A private message")
+            let viewer = try Program.watch([ports.target, "--name", "tablet"])
+            defer { viewer.end() }
+            _ = try desktop.wait(forNotice: "“tablet” asks to watch")
+            try desktop.press("Refuse") { !viewer.isRunning }
+            #expect(try eventually(timeout: 30) { try desktop.isPaused == true })
+            host.kill()
+            _ = try host.waitForEnd()
+            #expect(try desktop.isPaused == true)
+
+            let next = try Program.share(
+                ["--source", "pattern", "--size", "320x180"], ports: ports, environment: desktop.environment,
+                machine: machine)
+            defer { next.end() }
+            #expect(try eventually(timeout: 30) { try desktop.isPaused == false })
+            _ = try desktop.wait(forNotice: "A private message")
+        }
+
         @Test func noneAreShownWhereNoneAreWanted() throws {
             let desktop = try NoticeDesktop()
             let ports = try Ports()

@@ -7,9 +7,10 @@ import CXCB
 /// replaced when the window's size changes. Without it, the window's rectangle of the screen is captured.
 final class WindowArea: CaptureArea {
     private let connection: XConnection
-    private let window: xcb_window_t
+    let window: xcb_window_t
     private let layout: PixelLayout
-    private let isRedirected: Bool
+    /// The window has pixels of its own: others over it aren't in the picture.
+    let isRedirected: Bool
     private var pixels: NamedPixmap?
     private var arePixelsOutdated = true
     private let watch: WindowVisibility

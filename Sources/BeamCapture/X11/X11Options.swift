@@ -23,16 +23,20 @@ public struct X11Options: Sendable, Equatable {
     public var drawsCursor: Bool
     /// Maximum pictures per second.
     public var maxFrameRate: Double
+    /// Whether a thin frame on the screen shows what is shared: around a region, or a window that isn't BeamRoom's own.
+    public var showsFrame: Bool
     /// False: polls the pointer's position, as on a server without XInput 2. For tests.
     var usesPointerEvents = true
 
     public init(
-        display: String? = nil, area: Area = .screen, drawsCursor: Bool = true, maxFrameRate: Double = 60
+        display: String? = nil, area: Area = .screen, drawsCursor: Bool = true, maxFrameRate: Double = 60,
+        showsFrame: Bool = false
     ) {
         self.display = display
         self.area = area
         self.drawsCursor = drawsCursor
         self.maxFrameRate = maxFrameRate
+        self.showsFrame = showsFrame
     }
 }
 

@@ -10,6 +10,8 @@ public final class X11Source: PictureSource, @unchecked Sendable {
     public let info: SourceInfo
     private let control: CaptureControl
     private let loop: CaptureLoop
+    /// Nil: there is none.
+    private let frame: ShareFrame?
 
     /// Opens the display and locates what is to be captured. Throws if the display can't be opened or read, or has no
     /// such monitor, window or region.
@@ -17,6 +19,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         let parts = try withoutBrokenPipeSignal { () throws(CaptureError) in try Parts(options) }
         control = parts.connection.control
         info = parts.info
+        frame = try Self.frame(options, parts)
         loop = CaptureLoop(
             parts.connection, area: parts.area, target: parts.target, damage: parts.damage, pointer: parts.pointer,
             grabber: parts.grabber, maxFrameRate: options.maxFrameRate)
@@ -24,6 +27,8 @@ public final class X11Source: PictureSource, @unchecked Sendable {
 
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
         CaptureControl.enterThread()
+        frame?.start()
+        defer { frame?.stop() }
         try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver) }
     }
 
@@ -32,6 +37,8 @@ public final class X11Source: PictureSource, @unchecked Sendable {
     }
 
     public func setActive(_ active: Bool) { control.setActive(active) }
+
+    public func setPaused(_ isPaused: Bool) { frame?.setPaused(isPaused) }
 
     public func stop() { control.stop() }
 
@@ -46,6 +53,19 @@ public final class X11Source: PictureSource, @unchecked Sendable {
     static func makeControl() throws(CaptureError) -> CaptureControl {
         guard let control = CaptureControl() else { throw .noFileDescriptors }
         return control
+    }
+
+    private static func frame(_ options: X11Options, _ parts: Parts) throws(CaptureError) -> ShareFrame? {
+        guard options.showsFrame else { return nil }
+        let subject: ShareFrame.Subject
+        if case .region(let region) = options.area {
+            subject = .region(region)
+        } else if let area = parts.area as? WindowArea {
+            subject = .window(area.window, isApart: area.isRedirected)
+        } else {
+            return nil
+        }
+        return try ShareFrame(subject, display: parts.connection.name)
     }
 
     private struct Parts {

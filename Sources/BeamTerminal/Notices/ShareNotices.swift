@@ -44,16 +44,32 @@ public final class ShareNotices: QuestionMirror {
     /// What is watched, in a sentence.
     private let subject: String
     private let notices: DesktopNotifications
+    /// Silences other programs' notices.
+    private let quiet: DesktopQuiet?
+    /// Counts the notices of the audience.
+    private let audience = Mutex(0)
 
     /// - Parameters:
     ///   - icon: the application's ID, by which the desktop knows its icon and its settings.
     ///   - subject: what is watched, in a sentence.
-    public init(buses: BusAddresses = .ofThisMachine, icon: String, subject: String) {
+    ///   - quiet: nil: the desktop isn't silenced.
+    public init(
+        buses: BusAddresses = .ofThisMachine, icon: String, subject: String, quiet: DesktopQuiet? = nil
+    ) {
+        self.quiet = quiet
         let answers = Answers()
         self.subject = subject
         self.answers = answers
         notices = DesktopNotifications(bus: buses.session, application: "BeamRoom", icon: icon) { place, button in
             if place == Self.question { answers.press(button) }
+        }
+    }
+
+    /// The next notice of the audience, which takes the place of one that waits.
+    private func nextOfAudience() -> Int {
+        audience.withLock { count in
+            count += 1
+            return count
         }
     }
 
@@ -72,11 +88,13 @@ public final class ShareNotices: QuestionMirror {
                     DesktopNotifications.Notice.Button(buttons.letIn, label: "Let in"),
                     DesktopNotifications.Notice.Button(buttons.refuse, label: "Refuse"),
                 ], isQuestion: true), in: Self.question)
+        quiet?.setAsking(true)
     }
 
     public func hide() {
         answers.end()
         notices.withdraw(Self.question)
+        quiet?.setAsking(false)
     }
 
     // MARK: The audience
@@ -84,6 +102,7 @@ public final class ShareNotices: QuestionMirror {
     /// - Parameters:
     ///   - watching: how many watch now.
     func came(_ visitor: Visitor, watching: Int) {
+        _ = nextOfAudience()
         let who = visitor.name.map { "“\($0)”" } ?? "\(visitor.address)"
         notices.show(
             DesktopNotifications.Notice(
@@ -91,15 +110,21 @@ public final class ShareNotices: QuestionMirror {
             in: Self.audience)
     }
 
-    /// How many watch, when nothing was shown about those who came.
+    /// How many watch, when nothing was shown about those who came. That nobody does is shown once the desktop isn't
+    /// silenced any more, as it is while somebody watches.
     func show(watching: Int) {
+        let number = nextOfAudience()
         let title =
             switch watching {
             case 0: "Nobody watches \(subject) any more"
             case 1: "Somebody watches \(subject)"
             default: "\(watching) watch \(subject)"
             }
-        notices.show(DesktopNotifications.Notice(title: title), in: Self.audience)
+        let show = { @Sendable [notices, weak self] in
+            guard self?.audience.withLock({ $0 }) == number else { return }
+            notices.show(DesktopNotifications.Notice(title: title), in: Self.audience)
+        }
+        if let quiet, watching == 0 { quiet.whenLoud(show) } else { show() }
     }
 
     /// Takes back an open question. Waits a bounded time.

@@ -47,6 +47,10 @@ struct CaptureOptions: ParsableArguments {
     var listWindows = false
     @Flag(help: "Leave the pointer out.")
     var noCursor = false
+    @Flag(help: "Show no frame around the shared window or region (X11; a Wayland desktop has its own sign).")
+    var noFrame = false
+    @Flag(help: "Let the desktop show other programs' notices while somebody watches or it is recorded.")
+    var noQuiet = false
     @Option(
         help: ArgumentHelp("The test pattern's size. (default: 1280x720)", valueName: "WxH"),
         transform: PixelSize.reading(OptionText.size))
@@ -131,7 +135,13 @@ struct CaptureOptions: ParsableArguments {
                 [.x11], ["--window": window != nil, "--select": select, "--list-windows": listWindows],
                 sourceKind == .wlr ? "Share a part of it with --region." : desktop
             ),
-            ([.x11, .portal, .wlr], ["--region": region != nil, "--no-cursor": noCursor], desktop),
+            (
+                [.x11, .portal, .wlr],
+                [
+                    "--region": region != nil, "--no-cursor": noCursor, "--no-frame": noFrame,
+                    "--no-quiet": noQuiet,
+                ], desktop
+            ),
             (
                 [.portal], ["--choose": choose != nil, "--ask-again": askAgain],
                 "Only a Wayland desktop has a dialog that chooses: --source portal asks it."
@@ -219,7 +229,9 @@ struct CaptureOptions: ParsableArguments {
                 area = .screen
             }
             return .x11(
-                X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60))
+                X11Options(
+                    display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60,
+                    showsFrame: !noFrame))
         case .wlr:
             return .wlr(
                 WlrOptions(

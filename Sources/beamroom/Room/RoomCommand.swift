@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamDesktop
 import BeamDisplay
 import BeamHost
 import BeamIdentity
@@ -156,7 +157,9 @@ struct RoomCommand: ParsableCommand {
         if let windowOptions { try MainActor.assumeIsolated { try MeshWindow.prepare(windowOptions) } }
 
         let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
-        let notices = self.notices.open()
+        let quiet = capture.quiet()
+        defer { quiet.stop() }
+        let notices = self.notices.open(quiet)
         defer { notices?.stop() }
         let prompt = PairingPrompt(
             context.console, terminal, wish: "enter", mirror: notices, isAskedElsewhere: windowOptions != nil)
@@ -168,7 +171,7 @@ struct RoomCommand: ParsableCommand {
             context, store, presence: presence, deviceName: ownName, code: given,
             window: windowOptions, terminal: terminal, acquaintances: acquaintances)
         let meeting = Meeting(
-            context, try settings(store, identity, given, context, acquaintances), person: prompt, entry: entry,
+            context, try settings(store, identity, given, context, quiet, acquaintances), person: prompt, entry: entry,
             presence: presence)
         // What may wait for the network or the person comes after all that can fail at once.
         try meeting.open()
@@ -209,7 +212,7 @@ struct RoomCommand: ParsableCommand {
 
     private func settings(
         _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ context: CommandContext,
-        _ acquaintances: @escaping @Sendable (String) -> [DeviceKey: String]
+        _ quiet: DesktopQuiet, _ acquaintances: @escaping @Sendable (String) -> [DeviceKey: String]
     ) throws -> Meeting.Settings {
         let console = context.console
         // A code is shown on a terminal and in the window only: it must not get into a log. Nobody needs one if all are let
@@ -252,6 +255,7 @@ struct RoomCommand: ParsableCommand {
                 options.isAnnounced = false
                 options.usesBluetooth = false
                 options.room = room
+                options.onWatched = { quiet.set($0) }
                 return options
             },
             acquaintances: acquaintances)

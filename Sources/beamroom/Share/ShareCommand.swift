@@ -118,7 +118,9 @@ struct ShareCommand: ParsableCommand {
         let reload = ShareReload(context)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit) { reload.perform() }
         defer { withExtendedLifetime(endings) {} }
-        let notices = self.notices.open()
+        let quiet = capture.quiet()
+        defer { quiet.stop() }
+        let notices = self.notices.open(quiet)
         defer { notices?.stop() }
         let asking = Asking(self, context.console, notices)
         let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
@@ -139,6 +141,7 @@ struct ShareCommand: ParsableCommand {
             if let receiver = sent?.receiver {
                 options.server.session.door.trust.expected = [receiver.device: receiver.name]
             }
+            options.onWatched = { quiet.set($0) }
             let made = ShareReporter(
                 context, prompt: prompt, invitation: invitation(context.console, options, asking), notices: notices)
             reporter = made

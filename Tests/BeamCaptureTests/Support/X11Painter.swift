@@ -205,6 +205,34 @@ final class X11Painter {
         synchronise()
     }
 
+    /// Sets a property of 32-bit values.
+    func set(_ property: String, _ words: [UInt32], of window: xcb_window_t) {
+        xcb_change_property(
+            raw, UInt8(XCB_PROP_MODE_REPLACE.rawValue), window, atom(property), XCB_ATOM_CARDINAL.rawValue, 32,
+            UInt32(words.count), words)
+        synchronise()
+    }
+
+    /// Sets the server's resources, as xrdb does.
+    func setResources(_ text: String) {
+        xcb_change_property(
+            raw, UInt8(XCB_PROP_MODE_REPLACE.rawValue), root, XCB_ATOM_RESOURCE_MANAGER.rawValue,
+            XCB_ATOM_STRING.rawValue, 8, UInt32(text.utf8.count), text)
+        synchronise()
+    }
+
+    /// What the screen shows.
+    func screenshot() -> X11Canvas {
+        let cookie = xcb_get_image(
+            raw, UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue), root, 0, 0, UInt16(size.width), UInt16(size.height), ~0)
+        guard let reply = xcb_get_image_reply(raw, cookie, nil), let data = xcb_get_image_data(reply) else {
+            return X11Canvas(size)
+        }
+        defer { free(reply) }
+        let bytes = UnsafeRawBufferPointer(start: data, count: Int(xcb_get_image_data_length(reply)))
+        return X11Canvas(size, pixels: bytes.bindMemory(to: UInt32.self).map { $0 & 0xff_ffff })
+    }
+
     func atom(_ name: String) -> xcb_atom_t {
         let reply = xcb_intern_atom_reply(raw, xcb_intern_atom(raw, 0, UInt16(name.utf8.count), name), nil)
         defer { free(reply) }
@@ -224,6 +252,12 @@ struct X11Canvas: Equatable, CustomTestStringConvertible {
     init(_ size: PixelSize, _ colour: UInt32 = 0) {
         self.size = size
         pixels = Array(repeating: colour, count: size.area)
+    }
+
+    /// Row by row.
+    init(_ size: PixelSize, pixels: [UInt32]) {
+        self.size = size
+        self.pixels = pixels
     }
 
     /// A picture's pixels, without the unused byte.

@@ -338,7 +338,36 @@ class Notices(Plain):
     def __init__(self):
         super().__init__(bus, "/org/freedesktop/Notifications")
         self.capabilities = ()
+        self.name = "mock"
         self.last = 0
+        # Of dunst.
+        self.switch = dbus.Dictionary({}, signature="sv")
+
+    @dbus.service.method(NOTICES, in_signature="", out_signature="ssss")
+    def GetServerInformation(self):
+        return self.name, "", "1", "1.2"
+
+    @dbus.service.method(NOTICES, in_signature="ssa{sv}", out_signature="u")
+    def Inhibit(self, entry, reason, _hints):
+        tell(event="inhibit", entry=entry, reason=reason)
+        return dbus.UInt32(5)
+
+    @dbus.service.method(NOTICES, in_signature="u", out_signature="")
+    def UnInhibit(self, number):
+        tell(event="uninhibit", number=int(number))
+
+    @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}")
+    def GetAll(self, _interface):
+        return self.switch
+
+    @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v")
+    def Get(self, _interface, name):
+        return self.switch[name]
+
+    @dbus.service.method(PROPERTIES, in_signature="ssv", out_signature="")
+    def Set(self, _interface, name, value):
+        self.switch[name] = value
+        tell(event="set", name=name, value=int(value))
 
     @dbus.service.method(NOTICES, in_signature="", out_signature="as")
     def GetCapabilities(self):
@@ -362,11 +391,17 @@ class Notices(Plain):
         pass
 
 
-def notices(*capabilities):
+def notices(*capabilities, name="mock"):
     global notice_service
     notice_service = notice_service or Notices()
     notice_service.capabilities = capabilities
+    notice_service.name = name
     own(NOTICES)
+
+
+def dunst(displayed=0, **switch):
+    notices(name="dunst")
+    notice_service.switch.update(switch, displayedLength=dbus.UInt32(displayed))
 
 
 def press(number, name):

@@ -92,6 +92,15 @@ final class NoticeDesktop {
         return found ?? ""
     }
 
+    /// Whether the daemon shows nothing; nil: none runs.
+    var isPaused: Bool? {
+        get throws {
+            let question = try ChildProcess("dunstctl", ["is-paused"], environment: environment)
+            _ = try question.waitForEnd()
+            return Bool(question.state.current.output.first ?? "")
+        }
+    }
+
     /// Presses a button of the notice that is shown, again and again until `isDone`: the program takes none before a person
     /// can have read it.
     func press(_ button: String, until isDone: () -> Bool) throws {
