@@ -50,7 +50,7 @@ public struct HostLookup: Equatable, Sendable {
         let finder = HostFinder(
             target, lastKnown: { lastKnown($0, store) },
             handlers: HostFinder.Handlers(
-                onChoices: { _ in }, onChosen: { _ in }, onReachable: { _ in }, onFound: {}, onSearching: { _ in },
+                onChoices: { _ in }, onChosen: { _, _ in }, onReachable: { _ in }, onFound: {}, onSearching: { _ in },
                 onDiscovery: { reason, _ in problem.withLock { $0 = reason } }))
         finder.start()
         defer { finder.stop() }

@@ -38,7 +38,7 @@ public enum ProgramEvent: Sendable {
         switch self {
         case .words: nil
         case .share(.stats), .watch(.stats), .room(.stats): .trace
-        case .pairing, .share, .watch, .room, .list, .measure, .dropped, .metrics: .debug
+        case .pairing, .share, .watch, .receiver, .room, .list, .measure, .dropped, .metrics: .debug
         }
     }
 
