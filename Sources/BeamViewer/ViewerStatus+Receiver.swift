@@ -17,7 +17,7 @@ extension ViewerStatus {
         case .ended(let says):
             ViewerAnnouncement(
                 headline: "\(receiver) has ended",
-                detail: says.map { ViewerAnnouncement.sentence(PeerText.reason($0)) }, isFinal: true)
+                detail: says.map { ViewerAnnouncement.sentence(PeerText.reason($0)) })
         // There is no picture to wait for.
         case .waitingForPicture, .notSharing, .noDatagrams, .stalled, .playing:
             ViewerAnnouncement(headline: "\(receiver) waits for your screen")

@@ -228,8 +228,8 @@ struct ViewerStatus: Sendable {
         case .room(let event):
             _ = condition.handle(event)
             isConditionOld = isConditionOld && condition.isCatchingUp
-        case .screenAwaited, .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound, .pictureLimited,
-            .quality:
+        case .screenAwaited, .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound,
+            .pictureLimited, .quality:
             break
         }
     }

@@ -117,11 +117,13 @@ extension WindowTests {
                 headline: "“desk” hasn't been reachable since 14:05:09",
                 detail: "The network or that machine may be down. The picture goes on when it is back.",
                 buttons: [.tryAgain, .chooseAnother])
-            for isAsking in [false, true] {
-                if isAsking {
+            for problem in [nil, "", "That isn't the code that “desk” shows now."] {
+                let isAsking = problem != nil
+                if let problem {
                     panels.codeEntry = CodeEntry(
                         CodePrompt(
                             headline: "The person at “desk” has declined",
+                            problem: problem.isEmpty ? nil : problem,
                             offer: "Press Enter to ask again, or type the code that the screen there shows.",
                             takesOffer: true, buttons: [.askPerson, .chooseAnother]))
                 }

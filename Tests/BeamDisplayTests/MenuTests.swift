@@ -66,8 +66,9 @@ import Testing
         let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: true)
         for corner in [nil, WindowMenu.Point(x: 0, y: 0), .init(x: canvas.width - 1, y: canvas.height - 1)] {
             panels.menu = WindowMenu(Self.entries(Self.room), at: corner)
-            for _ in 0..<Self.entries(Self.room).count {
-                panels.menu?.move(by: 1)
+            // From one end to the other in steps of some entries, and over the end.
+            for _ in 0..<8 {
+                for _ in 0..<3 { panels.menu?.move(by: 1) }
                 let layer = try #require(panels.layers(setting).last)
                 #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
                 let selected = try #require(panels.menu?.selected)

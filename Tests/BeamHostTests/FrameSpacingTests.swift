@@ -29,7 +29,9 @@ struct FrameSpacingTests {
     @Test(arguments: [(25.0, 60.0), (24, 60), (50, 60), (7.5, 30), (59, 60), (25, 144)], [0, 0.4])
     func otherRatesAreMetOnAverage(rates: (rate: Double, source: Double), jitter: Double) {
         let times = coded(rates.rate, of: rates.source, jitter: jitter)
-        #expect(abs(Double(times.count) - rates.rate * 10) <= 2, "\(times.count) in 10 s")
+        // Of a source that is uneven and hardly faster, some pictures come too soon after the last one.
+        let least = rates.rate * 10 * (jitter == 0 ? 1 : 0.95) - 2
+        #expect((least...rates.rate * 10 + 2).contains(Double(times.count)), "\(times.count) in 10 s")
         // The second one comes after half of the time.
         for (first, second) in zip(times.dropFirst(), times.dropFirst(2)) {
             #expect(abs(second - first - 1 / rates.rate) < 1.5 / rates.source + 0.001)

@@ -137,8 +137,8 @@ extension ViewerStatusTests {
             case .again: #expect(isCode == false, "\(refusal)")
             case nil: #expect(isCode == nil, "\(refusal)")
             }
-            #expect((ViewerPane.prompt(status) != nil) == (isCode == true), "\(refusal)")
-            #expect(ViewerPane.prompt(status)?.offer?.contains("`") != true, "no command for a shell")
+            #expect((ViewerPane.prompt(status, hasList: false) != nil) == (isCode == true), "\(refusal)")
+            #expect(ViewerPane.prompt(status, hasList: false)?.offer?.contains("`") != true, "no command for a shell")
             status.tryingAgain()
             #expect(
                 status.refusal == nil && status.retry == nil && status.words?.headline.hasPrefix("Connecting") == true)
@@ -152,7 +152,7 @@ extension ViewerStatusTests {
         status = .atRoomDoor("192.0.2.7:52345")
         status.handle(.codeNeeded(CodeQuestion(host: "study")))
         #expect(status.words?.headline == "Type the code that the screens in “study” show")
-        #expect(ViewerPane.prompt(status)?.headline == status.words?.headline)
+        #expect(ViewerPane.prompt(status, hasList: false)?.headline == status.words?.headline)
     }
 
     /// A picture of a host that was given up is no picture of the next one.

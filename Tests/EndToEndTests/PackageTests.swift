@@ -130,21 +130,24 @@ extension EndToEnd {
         }
 
         @Test func firewallsOpenTheUsualPorts() throws {
-            let options = try commands().subcommands?.first { $0.commandName == "share" }?.arguments ?? []
-            func pair(_ option: String) throws -> String {
+            let all = try commands().subcommands ?? []
+            func pair(_ option: String, of command: String = "share") throws -> String {
+                let options = all.first { $0.commandName == command }?.arguments ?? []
                 let found = try #require(options.first { $0.names?.contains { $0.name == option } == true })
-                let help = try #require(found.abstract?.firstMatch(of: /The (TCP|UDP) port .*default: (\d+)\)/))
+                let help = try #require(found.abstract?.firstMatch(of: /[Tt]he (TCP|UDP) port .*default: (\d+)\)/))
                 return "\(help.2)/\(help.1.lowercased())"
             }
             let viewers = try [pair("port"), pair("media-port")]
+            let receivers = [try pair("port", of: "watch")]
             let browsers = try [pair("web-port"), pair("web-media-port")]
 
             let ufw = try String(contentsOfFile: file("etc/ufw/applications.d/beamroom"), encoding: .utf8)
             let profiles = ufw.matches(of: /\[(.+)\]\n(?:[^\[].*\n)*?ports=(.+)/).map { (String($0.1), $0.2) }
-            #expect(profiles.map(\.0) == ["BeamRoom", "BeamRoom Web"])
-            #expect(profiles.map { $0.1.split(separator: "|").map(String.init) } == [viewers, browsers])
+            #expect(profiles.map(\.0) == ["BeamRoom", "BeamRoom Web", "BeamRoom Receiver"])
+            #expect(profiles.map { $0.1.split(separator: "|").map(String.init) } == [viewers, browsers, receivers])
 
-            for (service, expected) in [("beamroom", viewers), ("beamroom-web", browsers)] {
+            let services = [("beamroom", viewers), ("beamroom-web", browsers), ("beamroom-receiver", receivers)]
+            for (service, expected) in services {
                 // As a reader of XML understands it.
                 let ports = try Tool.run(
                     "xmllint",

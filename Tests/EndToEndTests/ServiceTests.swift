@@ -104,7 +104,8 @@ extension EndToEnd {
                 "\(text)")
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == unit)
             let verified = try ChildProcess(
-                "systemd-analyze", ["--user", "--man=no", "verify", unit], environment: ["XDG_RUNTIME_DIR": machine.runtime])
+                "systemd-analyze", ["--user", "--man=no", "verify", unit],
+                environment: ["XDG_RUNTIME_DIR": machine.runtime])
             #expect(try verified.waitForEnd() == .exited(0))
             #expect(verified.errorText == "", "\(verified.errorText)")
 

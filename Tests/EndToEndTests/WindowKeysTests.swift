@@ -146,7 +146,7 @@ extension EndToEnd {
         }
 
         /// All of the picture, though the window is smaller; or a sentence when the disk is full, and no file.
-        @Test(.enabled(if: Tool.exists("ffmpeg"), "ffmpeg isn't installed"), .timeLimit(.minutes(2)))
+        @Test(.enabled(if: Tool.exists("ffmpeg"), "ffmpeg isn't installed"))
         func f12SavesTheWholePicture() throws {
             let host = try XServer(width: 1280, height: 960)
             let painter = try Painter(host.display, framesPerSecond: 0)
@@ -215,7 +215,7 @@ extension EndToEnd {
         }
 
         /// A press doesn't wait for the next attempt, which are 4 s apart.
-        @Test(.timeLimit(.minutes(2))) func tryAgainConnectsAtOnce() throws {
+        @Test func tryAgainConnectsAtOnce() throws {
             let ports = try Ports()
             let screen = try XServer(width: 1000, height: 700)
             let viewer = try Program.watch([ports.target], display: screen.display)
@@ -241,7 +241,7 @@ extension EndToEnd {
 
         /// No host is announced: one is named in the window, left, and chosen from those that were watched before.
         @Test(
-            .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"), .timeLimit(.minutes(2)))
+            .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
         func anAddressIsTypedAndTheHostChosenAgain() throws {
             let machine = try PrivateMachine()
             let host = try machine.share(name: "Attic", ["--no-discovery", "--port", "52399"])

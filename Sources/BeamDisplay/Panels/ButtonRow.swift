@@ -16,17 +16,21 @@ struct ButtonRow {
     private let height: Double
     private let buttonHeight: Double
 
-    /// - Parameter selected: the one that is drawn as the one that Enter presses.
-    init(_ kinds: [WindowButton], selected: Int, scale: Double, maxWidth: Double) {
+    /// - Parameters:
+    ///   - selected: the one that is drawn as the one that Enter presses.
+    ///   - isTight: they stay beside each other, with words that are cut if need be: there is no room for two rows.
+    init(_ kinds: [WindowButton], selected: Int, scale: Double, maxWidth: Double, isTight: Bool) {
         self.selected = selected
         self.scale = scale
         let padding = (18 * scale).rounded()
         let gap = (10 * scale).rounded()
-        let words = kinds.map { TextBlock($0.words, .button, scale: scale, maxWidth: max(1, maxWidth - 2 * padding)) }
+        let share = (maxWidth + gap) / Double(max(1, kinds.count)) - gap
+        let room = max(1, (isTight ? share.rounded(.down) : maxWidth) - 2 * padding - 1)
+        let words = kinds.map { TextBlock($0.words, .button, scale: scale, maxWidth: room) }
         let high = ((words.map(\.height).max() ?? 0) + 14 * scale).rounded()
         let widths = words.map { ($0.width + 2 * padding).rounded() }
         let all = widths.reduce(gap * Double(max(0, kinds.count - 1)), +)
-        let isStacked = all > maxWidth
+        let isStacked = all > maxWidth && !isTight
         let widest = widths.max() ?? 0
         var place = 0.0
         buttons = zip(words, widths).map { words, width in

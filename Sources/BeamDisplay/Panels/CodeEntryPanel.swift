@@ -36,7 +36,10 @@ enum CodeEntryPanel {
                         offer, .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines, alignment: .centre),
                     gap: 16 * scale, prompt.takesOffer ? Theme.text : Theme.muted)
             }
-            ButtonRow(prompt.buttons, selected: selected, scale: scale, maxWidth: measure.width).add(to: &column)
+            ButtonRow(
+                prompt.buttons, selected: selected, scale: scale, maxWidth: measure.width,
+                isTight: measure.mostLines <= 1
+            ).add(to: &column)
             return column
         }
     }

@@ -37,6 +37,8 @@ struct Column {
     private static let emblemSide = 72.0
     /// The smallest factor for text. It makes all content fit in 160 × 90, the smallest window.
     private static let minimumShrinking = 0.55
+    /// The same where texts that are cut leave no room for buttons.
+    private static let leastShrinking = 0.4
 
     private var items: [Item] = []
 
@@ -58,7 +60,8 @@ struct Column {
     private var height: Double { items.reduce(0) { $0 + $1.gap + $1.height } }
 
     /// Builds a column that fits into the window: first with the emblem (if not over a picture), then without it, then
-    /// with smaller text, and only then with texts that are cut. Over a picture it gets a panel as background.
+    /// with smaller text, then with texts that are cut, and at last with smaller ones still. Over a picture it gets a panel
+    /// as background.
     static func draw(
         canvas: PixelSize, scale: Double, isOverPicture: Bool, build: (Measure) -> Column
     ) -> Drawn {
@@ -73,12 +76,13 @@ struct Column {
             for item in build(measure).items { column.append(item, gap: 28 * measure.scale) }
             let fits = column.width <= room.width && column.height <= room.height
             let isSmallest = !measure.hasEmblem && measure.shrinking <= minimumShrinking
-            if fits || isSmallest && measure.mostLines <= 1 {
+            let isCut = isSmallest && measure.mostLines <= 1
+            if fits || isCut && measure.shrinking <= leastShrinking {
                 return column.drawn(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
             }
             if measure.hasEmblem {
                 measure.hasEmblem = false
-            } else if isSmallest {
+            } else if isSmallest, !isCut {
                 measure.mostLines = min(measure.mostLines - 1, 6)
             } else {
                 measure.shrinking *= 0.9

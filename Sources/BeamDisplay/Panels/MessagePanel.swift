@@ -33,7 +33,10 @@ enum MessagePanel {
                     short.lines > 4 || short.isCut ? block(width) : short,
                     gap: (groups.isEmpty ? 12 : 24) * scale, Theme.muted)
             }
-            ButtonRow(message.buttons, selected: selected, scale: scale, maxWidth: measure.width).add(to: &column)
+            ButtonRow(
+                message.buttons, selected: selected, scale: scale, maxWidth: measure.width,
+                isTight: measure.mostLines <= 1
+            ).add(to: &column)
             return column
         }
     }

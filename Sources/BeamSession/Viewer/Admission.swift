@@ -346,8 +346,7 @@ struct Admission: Sendable {
             askForCode(problem, mayAsk: pairing.mayAsk, now: now)
         case .noCodeTaken:
             refuse(.noCodeTaken, now: now)
-        case .otherPurpose:
-            refuse(configuration.offersScreen ? .noReceiver : .onlyReceiver, now: now)
+        case .otherPurpose: refuse(configuration.offersScreen ? .noReceiver : .onlyReceiver, now: now)
         case .wait(let pause):
             perform(state.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):

@@ -85,6 +85,7 @@ public final class SendingReporter: Sendable {
                     : "“\(name)” is paired for this time only.")
         case .hostCallsItself(let name, let known, let wasChosen): calledOtherwise(name, known, wasChosen: wasChosen)
         case .screenAwaited: awaited()
+        case .hostEnded(let says): goodbye(says)
         case .connecting, .codeNeeded, .refused, .retrying: write(event)
         default: break
         }
@@ -100,6 +101,20 @@ public final class SendingReporter: Sendable {
             .peerLost(
                 "What answers as “\(name)” is the receiver that you know as “\(known)”, so nothing is shown there. If you "
                     + "mean that one: `beamroom share --to \(PeerText.shellWord(known))`."))
+    }
+
+    /// The receiver has ended the connection on which it was sought. That it shows the screen may be said here before it
+    /// is noticed at the host.
+    private func goodbye(_ says: String?) {
+        let (phase, name) = state.withLock { ($0.phase, PeerText.name($0.name)) }
+        switch phase {
+        // The status has said so.
+        case .seeking: context.latch.end(.peerLost(nil))
+        case .awaited, .offered:
+            guard says != SecureMessage.screenShown else { return }
+            context.latch.end(.peerLost("“\(name)” has ended, and shows nothing."))
+        case .showing, .lost, .over: break
+        }
     }
 
     private func write(_ event: ViewerEvent) {

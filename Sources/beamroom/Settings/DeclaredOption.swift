@@ -40,7 +40,9 @@ struct DeclaredOption: Equatable {
     var isPath: Bool { valueName == "file" || name == "source" }
 
     /// What a file may not hold: it is done instead of sharing or watching, or says how the file is used.
-    static let ofTheCommandLine = lists.union(["help", "version", "profile", "unset", "no-config", "forget", "at-login"])
+    static let ofTheCommandLine = lists.union([
+        "help", "version", "profile", "unset", "no-config", "forget", "at-login",
+    ])
     /// They are made whatever the file says.
     static let lists: Set<String> = ["list-audio", "list-monitors", "list-windows"]
 

@@ -90,6 +90,17 @@ extension Door {
         members[index].control = nil
     }
 
+    /// What others are told of a viewer.
+    func guest(_ index: Int) -> AdmittedGuest {
+        let member = members[index]
+        let name = member.peer.device.flatMap { book.name(of: $0) }
+        return AdmittedGuest(
+            id: member.id, session: member.session, address: member.address, device: member.peer.device,
+            key: member.key, name: name ?? PeerText.name(member.peer.name ?? PeerText.unnamed),
+            isPaired: isKnown(member.peer),
+            features: member.features, bounds: member.bounds)
+    }
+
     func visitor(_ index: Int) -> Visitor {
         Visitor(address: members[index].address, name: members[index].peer.name)
     }

@@ -367,17 +367,6 @@ public struct Door: Sendable {
 
     func index(of id: ViewerID) -> Int? { members.firstIndex { $0.id == id } }
 
-    /// What others are told of a viewer.
-    func guest(_ index: Int) -> AdmittedGuest {
-        let member = members[index]
-        let name = member.peer.device.flatMap { book.name(of: $0) }
-        return AdmittedGuest(
-            id: member.id, session: member.session, address: member.address, device: member.peer.device,
-            key: member.key, name: name ?? PeerText.name(member.peer.name ?? PeerText.unnamed),
-            isPaired: isKnown(member.peer),
-            features: member.features, bounds: member.bounds)
-    }
-
     // MARK: Shorthands
 
     mutating func emit(_ event: HostEvent) { outputs.append(.event(event)) }
