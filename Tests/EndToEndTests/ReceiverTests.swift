@@ -114,7 +114,7 @@ extension EndToEnd {
             for (process, words) in [
                 (try send(to: "127.0.0.1:\(port)", ["--to-code-file", wrong]), "isn't the code"),
                 (try send(to: "127.0.0.1:\(port)"), "--to-code-file"),
-                (try send(to: hostPorts.target), "no receiver"),
+                (try send(to: hostPorts.target), "isn't a receiver"),
                 (try Program.watch(["127.0.0.1:\(port)"]), "can't be watched"),
             ] {
                 defer { process.end() }

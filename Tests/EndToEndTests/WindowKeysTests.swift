@@ -244,11 +244,16 @@ extension EndToEnd {
             .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
         func anAddressIsTypedAndTheHostChosenAgain() throws {
             let machine = try PrivateMachine()
-            let host = try machine.share(name: "Attic", ["--no-discovery", "--port", "52399"])
+            // Only hosts that are paired are remembered.
+            let host = try machine.share(
+                name: "Attic", ["--no-discovery", "--port", "52399", "--code", "482913"], accept: nil, as: Machine())
             defer { host.end() }
             let screen = try XServer(width: 1000, height: 700)
             let viewer = try machine.start(
-                ["watch", "--json", "--no-bluetooth", "--time-limit", "60", "--display", screen.display])
+                [
+                    "watch", "--json", "--no-bluetooth", "--time-limit", "60", "--code", "482913", "--display",
+                    screen.display,
+                ], as: Machine())
             defer { viewer.end() }
             try viewer.waitFor("searching")
             let address = "127.0.0.1:52399".map { $0 == "." ? "period" : $0 == ":" ? "colon" : String($0) }
