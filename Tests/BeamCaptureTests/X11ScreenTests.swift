@@ -9,10 +9,12 @@ import Testing
 @Suite(.serialized, .enabled(if: X11TestServer.isAvailable, "Xvfb isn't installed")) enum X11Tests {}
 
 /// A screen with known content.
-struct X11Scene {
+struct X11Scene: CustomTestStringConvertible {
     let server: X11TestServer
     let painter: X11Painter
     var canvas: X11Canvas
+
+    var testDescription: String { server.display }
 
     init(width: Int = 640, height: Int = 480, depth: Int = 24, without: [String] = []) throws {
         server = try X11TestServer(width: width, height: height, depth: depth, without: without)

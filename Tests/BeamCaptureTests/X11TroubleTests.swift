@@ -1,10 +1,38 @@
+import BeamClock
 import BeamMedia
+import CXCB
 import Foundation
 import Testing
 
 @testable import BeamCapture
 
 extension X11Tests {
+    @Suite struct Waiting {
+        /// An event that came with a reply has left the socket, which doesn't wake for it any more.
+        @Test func anEventThatCameWithAReplyIsNotSleptOver() throws {
+            let scene = try X11Scene()
+            let control = try X11Source.makeControl()
+            let connection = try XConnection(display: scene.server.display, control: control)
+            xcb_change_window_attributes(
+                connection.raw, connection.root, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_PROPERTY_CHANGE.rawValue])
+            _ = try connection.screenSize()
+            scene.painter.set("_NET_CURRENT_DESKTOP", [1], of: scene.painter.root)
+            _ = try connection.screenSize()
+
+            let deadline = MediaTime.now + .seconds(20)
+            connection.wait(until: deadline)
+            #expect(MediaTime.now < deadline)
+            // Waiting again loses nothing, either.
+            connection.wait(until: deadline)
+            #expect(MediaTime.now < deadline)
+            guard case .propertyChanged(connection.root, _) = connection.nextEvent(isRead: true) else {
+                Issue.record("the event is lost")
+                return
+            }
+            #expect(connection.nextEvent() == nil)
+        }
+    }
+
     /// Servers that lack optional extensions.
     @Suite struct LesserServers {
         @Test(arguments: [

@@ -181,8 +181,9 @@ final class CaptureLoop {
     }
 
     private func wait(until deadline: MediaTime?, forServer: Bool = true) {
+        guard !forServer else { return connection.wait(until: deadline) }
         connection.flush()
-        control.wait(server: forServer ? connection.descriptor : nil, until: deadline)
+        control.wait(server: nil, until: deadline)
     }
 
     /// Starts or stops capturing when the first viewer comes or the last one goes.

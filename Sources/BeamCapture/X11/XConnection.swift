@@ -2,6 +2,7 @@ import BeamMedia
 import CErrorStream
 import CXCB
 import Glibc
+import Synchronization
 
 /// Why a request to the X server has no reply.
 enum XFailure: Error, Equatable {
@@ -40,7 +41,7 @@ struct XReply<Body>: ~Copyable {
 
 /// Owns a connection to an X server.
 final class XConnection: @unchecked Sendable {
-    // Sendable: all fields are immutable, and libxcb locks each connection itself.
+    // Sendable: the other fields are immutable, and libxcb locks each connection itself.
 
     let raw: OpaquePointer
     /// The display's name as given by the person or the environment.
@@ -49,6 +50,8 @@ final class XConnection: @unchecked Sendable {
     let screenNumber: Int
     let extensions: XExtensions
     let control: CaptureControl
+    /// An event that `wait` found.
+    private let found = Mutex<XEvent?>(nil)
 
     var root: xcb_window_t { screen.root }
     var descriptor: CInt { xcb_get_file_descriptor(raw) }
@@ -110,6 +113,24 @@ final class XConnection: @unchecked Sendable {
     func makeID() -> UInt32 { xcb_generate_id(raw) }
 
     func flush() { xcb_flush(raw) }
+
+    /// Sends what is written, and waits until an event is there, `control` has news, or the deadline; nil: no deadline.
+    func wait(until deadline: MediaTime?) {
+        flush()
+        // Events that came with a reply, or during the flush, have left the socket, which would not wake for them.
+        let hasEvent = found.withLock { found in
+            if found == nil { found = polledEvent(isRead: true) }
+            return found != nil
+        }
+        if !hasEvent { control.wait(server: descriptor, until: deadline) }
+    }
+
+    /// The next event that has already arrived; nil if there is none. Doesn't wait.
+    ///
+    /// - Parameter isRead: only events that came before the replies taken so far; needs no system call.
+    func nextEvent(isRead: Bool = false) -> XEvent? {
+        found.withLock { $0.take() } ?? polledEvent(isRead: isRead)
+    }
 
     /// Waits for the reply to the request with this sequence number. `stop()` ends the wait.
     func reply<Body>(_ sequence: UInt32, as type: Body.Type) throws(XFailure) -> XReply<Body> {

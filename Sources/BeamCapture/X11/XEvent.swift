@@ -2,7 +2,7 @@ import CXCB
 import Glibc
 
 /// The X server's events that matter to capturing.
-enum XEvent {
+enum XEvent: Equatable {
     /// Something was drawn.
     case damaged
     case pointerMoved
@@ -23,10 +23,8 @@ enum XEvent {
 }
 
 extension XConnection {
-    /// The next event that has already arrived; nil if there is none. Doesn't wait.
-    ///
-    /// - Parameter isRead: only events that came before the replies taken so far; needs no system call.
-    func nextEvent(isRead: Bool = false) -> XEvent? {
+    /// As `nextEvent`, straight from libxcb.
+    func polledEvent(isRead: Bool) -> XEvent? {
         guard let event = isRead ? xcb_poll_for_queued_event(raw) : xcb_poll_for_event(raw) else { return nil }
         defer { free(event) }
         return decode(event)

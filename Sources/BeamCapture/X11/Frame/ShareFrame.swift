@@ -110,8 +110,7 @@ private final class FrameLoop {
                 try putInOrder()
             }
             let due = [isOutdated ? nextPlace : nil, isOrderOutdated ? nextOrder : nil].compactMap { $0 }.min()
-            connection.flush()
-            connection.control.wait(server: connection.descriptor, until: due)
+            connection.wait(until: due)
         }
     }
 
