@@ -13,4 +13,13 @@ public enum PlaneScaling {
             initialized = target.area
         }
     }
+
+    /// Scales the plane of `size` into another one, or copies it if the sizes are equal. Reduction takes the mean of the
+    /// covered samples, enlargement interpolates. Neither size may be empty.
+    static func scale(_ plane: Plane, _ size: PixelSize, into target: Plane, _ targetSize: PixelSize) {
+        precondition(!PixelRect(size).isEmpty && !PixelRect(targetSize).isEmpty)
+        ScalePlane(
+            plane.samples, Int32(plane.stride), Int32(size.width), Int32(size.height), target.samples,
+            Int32(target.stride), Int32(targetSize.width), Int32(targetSize.height), kFilterBox)
+    }
 }

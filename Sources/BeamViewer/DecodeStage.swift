@@ -1,3 +1,4 @@
+import BeamCamera
 import BeamClock
 import BeamCodec
 import BeamMedia
@@ -86,6 +87,7 @@ final class DecodeStage: ViewerSink {
             guard case .notStarted = running else { return }
             files.recorder?.start()
             files.pictures?.start()
+            for camera in files.cameras { camera.start() }
             guard let pool else {
                 running = .thread(
                     StageThread("beam-decode") {
@@ -138,6 +140,8 @@ final class DecodeStage: ViewerSink {
         }
     }
 
+    var cameras: [Camera] { files.cameras }
+
     /// What was recorded; nil: there is no recording.
     var recording: BackgroundRecorder.Report? { files.recorder?.report }
 
@@ -159,6 +163,7 @@ final class DecodeStage: ViewerSink {
         }
         files.recorder?.stop()
         files.pictures?.stop()
+        for camera in files.cameras { camera.stop() }
     }
 
     /// Takes part in a pool.
@@ -290,6 +295,7 @@ final class DecodeStage: ViewerSink {
             var picture = picture
             picture.decodedTime = end
             slot?.put(picture)
+            for camera in files.cameras { camera.push(picture) }
             handlers.onPicture(frame.firstArrival)
             state.shared.withLock { shared in
                 shared.decoded += 1

@@ -118,6 +118,10 @@ public final class Viewer: Sendable {
     public func start() {
         for sink in sinks where sink !== decode { sink.open() }
         shared.setAnnouncer { [onNotice] in onNotice(.status($0)) }
+        let cameras = decode.cameras
+        if !cameras.isEmpty {
+            shared.setPictureWatch { isCurrent in for camera in cameras { camera.setHidden(!isCurrent) } }
+        }
         shared.setClientMaker { [self] in makeClient() }
         if let sought { sought.start() } else { shared.hostAppeared() }
         if options.window == nil, passing == nil { decode.open() }

@@ -1,3 +1,4 @@
+import BeamCamera
 import BeamCodec
 import BeamDisplay
 import BeamMedia
@@ -142,6 +143,10 @@ public struct ViewerOptions: Sendable {
     public var recordPath: String?
     /// The .y4m file for the decoded pictures; nil: none.
     public var framesPath: String?
+    /// Where other programs are shown the decoded pictures as a camera.
+    public var cameras: [Camera.Place] = []
+    /// The size of the cameras' pictures; nil: that of the pictures.
+    public var cameraSize: PixelSize?
     public var sound = Sound()
     /// The .txt, .srt, .vtt or .jsonl file for the transcript; nil: none.
     public var transcriptPath: String?
@@ -209,6 +214,8 @@ public struct OutputPath: Sendable, Hashable {
         case transcript
         /// The decoded sound.
         case sound
+        /// Other programs see the decoded pictures as a camera. The path is the device's, or the camera's name.
+        case camera
     }
 
     public var kind: Kind

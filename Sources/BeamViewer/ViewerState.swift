@@ -66,6 +66,8 @@ final class ViewerState: Sendable {
         var last: ViewerAnnouncement?
         var hasBegun = false
         var onChange: (@Sendable (ViewerAnnouncement?) -> Void)?
+        var isCurrent: Bool?
+        var onCurrent: (@Sendable (Bool) -> Void)?
     }
 
     private let content: Mutex<Content>
@@ -113,10 +115,20 @@ final class ViewerState: Sendable {
         announce()
     }
 
+    /// Sets who is told whether the picture is that of what is shared now. `onCurrent` is called as `onChange` is.
+    func setPictureWatch(_ onCurrent: @escaping @Sendable (_ isCurrent: Bool) -> Void) {
+        announcements.withLock { $0.onCurrent = onCurrent }
+        announce()
+    }
+
     /// The last announcement is always that of the last status, whatever threads change it.
     private func announce() {
         announcements.withLock { announcements in
-            let words = read { $0.status.words }
+            let (words, isCurrent) = read { ($0.status.words, $0.status.isPictureCurrent) }
+            if isCurrent != announcements.isCurrent, let onCurrent = announcements.onCurrent {
+                announcements.isCurrent = isCurrent
+                onCurrent(isCurrent)
+            }
             guard !announcements.hasBegun || words != announcements.last else { return }
             announcements.hasBegun = announcements.onChange != nil
             announcements.last = words

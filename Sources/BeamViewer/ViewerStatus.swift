@@ -335,6 +335,19 @@ struct ViewerStatus: Sendable {
         if case .playing = phase { true } else { false }
     }
 
+    /// The last picture is that of what is shared now, and hasn't stood still for long because something is wrong. A
+    /// picture that the host has paused, or whose screen doesn't change, is current.
+    var isPictureCurrent: Bool {
+        switch phase {
+        case .playing: hasPicture
+        case .stalled(_, let seconds): hasPicture && seconds < Self.longStall
+        default: false
+        }
+    }
+
+    /// In seconds. A network comes back within them, mostly; a meeting doesn't take a picture for live much longer.
+    private static let longStall = 10
+
     /// The host has let this viewer in, and no picture of what it shares now has come.
     var isWaitingForPicture: Bool {
         if case .waitingForPicture = phase { true } else { false }

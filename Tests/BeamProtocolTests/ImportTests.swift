@@ -71,6 +71,17 @@ struct ImportTests {
         }
     }
 
+    /// A camera shows pictures, wherever they come from.
+    @Test func theCameraImportsNoOtherAdapter() throws {
+        for found in try imports(of: "BeamCamera") {
+            switch found.module {
+            case "BeamPixels", "BeamMedia", "BeamClock", "CBeamCamera", "CLateLibraries", "Synchronization", "Glibc":
+                break
+            default: Issue.record("\(found.file) imports \(found.module)")
+            }
+        }
+    }
+
     /// A file of settings is read without knowing whose settings they are.
     @Test func theSettingsImportNothingOfTheProgram() throws {
         for found in try imports(of: "BeamSettings") where !["CBeamTOML", "Glibc"].contains(found.module) {
@@ -118,7 +129,8 @@ struct ImportTests {
             "BeamTerminal": ["BeamHost", "BeamViewer"],
         ]
         let adapters = [
-            "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamDesktop",
+            "BeamCamera", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust",
+            "BeamDesktop",
             "BeamWeb", "BeamMetrics", "BeamSockets", "BeamSound", "BeamWords", "BeamMeasure", "BeamSession", "BeamLog",
             "BeamWire",
             "BeamPlayout", "BeamMedia",
@@ -169,7 +181,7 @@ struct ImportTests {
     @Test func doublesAreConvertedToIntegersByClamping() throws {
         let targets = [
             "BeamMedia", "BeamHost", "BeamViewer", "BeamNetwork", "BeamSockets", "BeamWeb", "BeamMetrics", "BeamWords",
-            "BeamDesktop",
+            "BeamDesktop", "BeamCamera",
         ]
         let sources = try (Self.core + targets).flatMap { try texts(of: $0) }
         let declaration = /(?:var|let|func) (\w+)(?:: Double|[^\n]*?-> Double|(?:: \w+)? = -?\d+(?:\.\d|e))/
@@ -226,7 +238,7 @@ struct ImportTests {
     /// token.
     @Test(
         arguments: core + [
-            "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay",
+            "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCamera", "BeamCapture", "BeamCodec", "BeamDisplay",
             "BeamNetwork", "BeamSockets", "BeamWeb", "BeamDiscovery", "BeamWords", "BeamDesktop",
         ])
     func noStageWaitsByTheWallClock(_ target: String) throws {

@@ -72,6 +72,7 @@ enum Sample {
     }
 
     static let limit = PictureLimit(full: size, sent: size, bounds: PictureBounds(sides: size, area: 921_600))
+    static let camera = OutputPath(kind: .camera, path: "/dev/video10")
     static let files = [OutputPath.Kind.recording, .frames, .transcript, .sound].map { OutputPath(kind: $0, path: "f") }
 }
 
@@ -262,10 +263,10 @@ enum WatchSample: SampleKind {
         case .soundIsOwn: [.soundIsOwn]
         case .screenshotSaved: [.screenshot(.written(path: "/p/BeamRoom.png", Sample.size))]
         case .screenshotFailed: [.screenshot(.failed(reason: "r"))]
-        case .writing: Sample.files.map { .writing($0) }
+        case .writing: (Sample.files + [Sample.camera]).map { .writing($0) }
         case .fileBehind: Sample.files.map { .fileBehind($0) }
         case .fileCaughtUp: Sample.files.map { .fileCaughtUp($0, leftOut: 1) }
-        case .fileFailed: Sample.files.map { .fileFailed($0, reason: "r") }
+        case .fileFailed: (Sample.files + [Sample.camera]).map { .fileFailed($0, reason: "r") }
         case .stats: [true, false].map { .stats(Sample.watched(isFull: $0)) }
         case .summary: [true, false].map { .summary(Sample.watched(isFull: $0)) }
         }

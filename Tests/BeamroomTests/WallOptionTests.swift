@@ -30,6 +30,8 @@ struct WallOptionTests {
             ((1...17).map { "host\($0)" }, "17 were named"),
             (["a", "b", "--record", "x.mkv"], "--record is for one host"),
             (["a", "b", "--frames", "x.y4m"], "--frames is for one host"),
+            (["a", "b", "--v4l2", "/dev/video9"], "--v4l2 is for one host"),
+            (["a", "b", "--camera", "Desk"], "--camera is for one host"),
             (["a", "b", "--transcript", "x.txt"], "--transcript is for one host"),
             (["a", "b", "--code", "123456"], "--code is for one host"),
             (["a", "b", "--code-file", "x"], "--code-file is for one host"),

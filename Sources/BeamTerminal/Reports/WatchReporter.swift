@@ -16,8 +16,8 @@ public final class WatchReporter: Sendable {
         var hasPicture = false
         /// A host has answered.
         var hasAnswer = false
-        /// Why files aren't complete.
-        var fileFailures: [String] = []
+        /// Why files aren't complete, and cameras have ended.
+        var fileFailures: [(kind: OutputPath.Kind, reason: String)] = []
         /// The newest status hasn't been printed.
         var isStatusPending = false
         /// Nil before the first attempt.
@@ -31,7 +31,7 @@ public final class WatchReporter: Sendable {
         public var isOneOfSeveral: Bool
         /// The room's reports say who shares.
         public var isInRoom: Bool
-        /// Files to write: a recording, pictures.
+        /// Files to write: a recording, pictures. Cameras count, too.
         public var files: Int
         /// In seconds.
         public var timeLimit: Double?
@@ -146,7 +146,7 @@ public final class WatchReporter: Sendable {
 
     private func fileFailed(_ file: OutputPath, _ reason: String) {
         let failures = state.withLock { state in
-            state.fileFailures.append(reason)
+            state.fileFailures.append((file.kind, reason))
             return state.fileFailures.count
         }
         write(.fileFailed(file, reason: reason))
@@ -226,7 +226,9 @@ public final class WatchReporter: Sendable {
         guard ending == .done || ending == .timeLimit else { return ending }
         let (failures, hasPicture) = state.withLock { ($0.fileFailures, $0.hasPicture) }
         if viewer.isRefused { return .peerLost(nil) }
-        if let reason = failures.last {
+        if let (kind, reason) = failures.last {
+            if failures.allSatisfy({ $0.kind == .camera }) { return .failed("The camera has ended. \(reason)") }
+            let reason = kind == .camera ? failures.last { $0.kind != .camera }?.reason ?? reason : reason
             return .failed(
                 purpose.files == 1 ? "The file isn't complete. \(reason)" : "Not all files are complete. \(reason)")
         }

@@ -63,8 +63,14 @@ enum WatchText {
         case (.frames, true): "The picture's size or format has changed: the pictures go on in \(file.path)."
         case (.transcript, _): "Writing the transcript into \(file.path)."
         case (.sound, false): "Writing the sound into \(file.path)."
+        case (.camera, _): "\(camera(file)) shows the picture to other programs."
         case (.sound, true): "A sound file takes 4 GB: the sound goes on in \(file.path)."
         }
+    }
+
+    /// By its name, or as the device that it is.
+    private static func camera(_ file: OutputPath) -> String {
+        file.path.hasPrefix("/") ? "The camera \(file.path)" : "The camera “\(file.path)”"
     }
 
     static func behind(_ file: OutputPath) -> String {
@@ -74,7 +80,8 @@ enum WatchText {
             case .recording: "The disk is too slow for the recording, which has gaps."
             case .transcript: "The disk is too slow for the transcript."
             case .sound: "The disk is too slow for the sound. Some of it is left out."
-            case .frames: "\(reader) takes the pictures too slowly, or not at all. Some are left out."
+            // Of a camera nobody says it: only its newest picture counts.
+            case .frames, .camera: "\(reader) takes the pictures too slowly, or not at all. Some are left out."
             }
         return "Warning: \(words)"
     }
@@ -93,6 +100,7 @@ enum WatchText {
             case .frames: "The file of pictures"
             case .transcript: "The transcript"
             case .sound: "The file of the sound"
+            case .camera: camera(file)
             }
         return "\(what) has ended: \(reason)\(goesOn ? " Watching goes on." : "")"
     }

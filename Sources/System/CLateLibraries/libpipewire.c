@@ -5,6 +5,8 @@
 
 // Methods of objects (pw_core, pw_registry, pw_loop) are inline functions, which call through a table in the object.
 #define LIBPIPEWIRE(F) \
+    F(struct pw_core *, pw_context_connect, (struct pw_context *context, struct pw_properties *properties, size_t \
+      user_data_size), (context, properties, user_data_size)) \
     F(struct pw_core *, pw_context_connect_fd, (struct pw_context *context, int fd, struct pw_properties *properties, \
       size_t user_data_size), (context, fd, properties, user_data_size)) \
     F(void, pw_context_destroy, (struct pw_context *context), (context)) \
@@ -28,6 +30,7 @@
     F(struct pw_stream *, pw_stream_new, (struct pw_core *core, const char *name, struct pw_properties *props), (core, \
       name, props)) \
     F(int, pw_stream_queue_buffer, (struct pw_stream *stream, struct pw_buffer *buffer), (stream, buffer)) \
+    F(int, pw_stream_trigger_process, (struct pw_stream *stream), (stream)) \
     F(int, pw_stream_update_params, (struct pw_stream *stream, const struct spa_pod **params, uint32_t n_params), \
       (stream, params, n_params))
 

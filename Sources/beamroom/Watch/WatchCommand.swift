@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamCamera
 import BeamCodec
 import BeamDisplay
 import BeamMedia
@@ -62,6 +63,7 @@ struct WatchCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Write the decoded sound (.wav).", valueName: "file"))
     var sound: String?
+    @OptionGroup var camera: CameraOptions
 
     @Option(help: ArgumentHelp("Whether the window shows captions and notes.", valueName: "on|off"))
     var captions = Switch.on
@@ -108,7 +110,8 @@ struct WatchCommand: ParsableCommand {
         let reporter = WatchReporter(
             context,
             WatchReporter.Purpose(
-                hasWindow: !playback.noWindow, files: [record, frames, sound, transcript].compactMap { $0 }.count,
+                hasWindow: !playback.noWindow,
+                files: [record, frames, sound, transcript].compactMap { $0 }.count + camera.places.count,
                 timeLimit: common.timeLimit), desk: desk)
         let viewer: Viewer
         do {
@@ -171,6 +174,8 @@ struct WatchCommand: ParsableCommand {
         options.readAddress = { WatchTarget.reading($0) }
         options.sound = playback.sound
         options.sound.path = sound
+        options.cameras = camera.places
+        options.cameraSize = camera.cameraSize
         return options
     }
 

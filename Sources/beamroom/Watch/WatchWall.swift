@@ -28,6 +28,8 @@ extension WatchCommand {
             ("--record", record != nil, "a recording has one host's stream"),
             ("--frames", frames != nil, "the file has one host's pictures"),
             ("--sound", sound != nil, "the file has one host's sound"),
+            ("--v4l2", camera.v4l2 != nil, "a camera has one host's pictures"),
+            ("--camera", camera.camera != nil, "a camera has one host's pictures"),
             ("--transcript", transcript != nil, "a transcript is of one host's room"),
             ("--code", code.code != nil, "each host shows a code of its own, which is asked for"),
             ("--code-file", code.codeFile != nil, "each host shows a code of its own, which is asked for"),
