@@ -83,7 +83,10 @@ final class PipeWireSource: CameraOutput {
         guard let connection else { return }
         let wanted = size.size(for: shown.size)
         if wanted != offered {
-            guard beam_source_offer(connection.handle, UInt32(wanted.width), UInt32(wanted.height)) >= 0 else {
+            guard
+                beam_source_offer(connection.handle, UInt32(clamping: wanted.width), UInt32(clamping: wanted.height))
+                    >= 0
+            else {
                 return lose()
             }
             offered = wanted

@@ -91,6 +91,13 @@ struct DoctorTests {
     ])
     func rulesThatLetGuestsInAreGood(rules: String) throws { #expect(try ufw(rules).verdict == .good) }
 
+    @Test func aReceiversPortIsNamedUntilItIsAllowed() throws {
+        let guests = "-A ufw-user-input -p tcp --dport 52345:52348 -j ACCEPT\n-A ufw-user-input -p udp -j ACCEPT"
+        #expect(try ufw(guests).text.hasSuffix("run `sudo ufw allow 52349/tcp`."))
+        let all = guests + "\n-A ufw-user-input -p tcp --dport 52349 -j ACCEPT"
+        #expect(try ufw(all).text == "ufw lets guests in.")
+    }
+
     @Test func rulesForGuestsAloneKeepBrowsersOut() throws {
         let finding = try ufw(Self.accepted + "\n-A ufw-user-input -p udp --dport 52346 -j ACCEPT")
         #expect(finding.verdict == .improvable)

@@ -116,18 +116,14 @@ extension EndToEnd {
         /// What isn't a device that takes pictures is refused at the start, with what to do.
         @Test func whatCannotBeACameraIsRefusedAtTheStart() throws {
             let scratch = try ScratchDirectory()
+            let (camera, taken) = (try Loopback("camera"), try Loopback("taken"))
+            defer { withExtendedLifetime((camera, taken)) {} }
             let nobody: [String: String?] = ["XDG_RUNTIME_DIR": scratch.path, "PIPEWIRE_REMOTE": nil]
             let cases: [(arguments: [String], environment: [String: String?], words: [String])] = [
                 (["--v4l2", "/dev/video98"], [:], ["There is no /dev/video98", "video_nr=98"]),
                 (["--v4l2", "/dev/null"], [:], ["/dev/null isn't a video device"]),
-                (
-                    ["--v4l2", "/dev/video99"], try Loopback("camera").environment,
-                    ["is a camera, into which no pictures"]
-                ),
-                (
-                    ["--v4l2", "/dev/video99"], try Loopback("taken").environment,
-                    ["Another program writes into /dev/video99"]
-                ),
+                (["--v4l2", "/dev/video99"], camera.environment, ["is a camera, into which no pictures"]),
+                (["--v4l2", "/dev/video99"], taken.environment, ["Another program writes into /dev/video99"]),
                 (["--camera", "Desk"], nobody, ["PipeWire", "it doesn't run for this user"]),
             ]
             for (arguments, environment, words) in cases {

@@ -8,6 +8,8 @@ struct FirewallCheck {
     private static let ports = ["52345/tcp", "52346/udp"]
     /// Those of browsers, with `--web`.
     private static let webPorts = ["52347/tcp", "52348/udp"]
+    /// That of a receiver, `watch --wait`.
+    private static let receiverPorts = ["52349/tcp"]
 
     func finding() -> Finding {
         if isUFWOn { return ufw() }
@@ -18,7 +20,8 @@ struct FirewallCheck {
             return Finding(
                 "firewall", .improvable,
                 "firewalld is on. Unless you have done so, let guests in: \(commands(Self.ports)), for browsers also "
-                    + "\(commands(Self.webPorts)), then `sudo firewall-cmd --reload`.")
+                    + "\(commands(Self.webPorts)), for a receiver \(commands(Self.receiverPorts)), then "
+                    + "`sudo firewall-cmd --reload`.")
         }
         return Finding("firewall", .good, "Neither ufw nor firewalld is on. Other rules can't be seen from here.")
     }
@@ -29,7 +32,8 @@ struct FirewallCheck {
             return Finding(
                 "firewall", .improvable,
                 "ufw is on, and its rules can't be read without rights. Unless you have done so, let guests in: "
-                    + "\(commands(Self.ports)), for browsers also \(commands(Self.webPorts)).")
+                    + "\(commands(Self.ports)), for browsers also \(commands(Self.webPorts)), for a receiver "
+                    + "\(commands(Self.receiverPorts)).")
         }
         let missing = Self.ports.filter { !Self.allows($0, rules) }
         guard missing.isEmpty else {
@@ -44,7 +48,12 @@ struct FirewallCheck {
                 "firewall", .improvable,
                 "ufw lets guests in, but no browsers. To let them in, too, run \(commands(missingWeb)).")
         }
-        return Finding("firewall", .good, "ufw lets guests in.")
+        let missingReceiver = Self.receiverPorts.filter { !Self.allows($0, rules) }
+        return Finding(
+            "firewall", .good,
+            "ufw lets guests in."
+                + (missingReceiver.isEmpty
+                    ? "" : " For a receiver (`watch --wait`) also run \(commands(missingReceiver))."))
     }
 
     private var isUFWOn: Bool {

@@ -14,6 +14,9 @@ enum PortCheck {
         Port(number: 52346, isStream: false, consequence: "A share takes another one by itself."),
         Port(number: 52347, isStream: true, consequence: "For browsers a share takes one of the next by itself."),
         Port(number: 52348, isStream: false, consequence: "For browsers a share takes one of the next by itself."),
+        Port(
+            number: 52349, isStream: true,
+            consequence: "A receiver (`watch --wait`) needs another one: --port 0 takes any."),
     ]
 
     static func findings() -> [Finding] {
@@ -35,7 +38,9 @@ enum PortCheck {
         guard found.isEmpty else { return found }
         return [
             Finding(
-                "ports", .good, "The ports are free: TCP 52345 and UDP 52346, for browsers TCP 52347 and UDP 52348.")
+                "ports", .good,
+                "The ports are free: TCP 52345 and UDP 52346, for browsers TCP 52347 and UDP 52348, for a receiver TCP 52349."
+            )
         ]
     }
 

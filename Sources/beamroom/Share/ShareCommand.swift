@@ -131,10 +131,10 @@ struct ShareCommand: ParsableCommand {
         let sent: SendingShare?
         do {
             sent = try send(context, terminal)
-            if sent == nil, sending.to != nil { return try context.conclude(context.latch.wait()) }
         } catch {
             return try context.conclude(context.latch.current ?? .failed("\(error)"))
         }
+        if sent == nil, sending.to != nil { return try context.conclude(context.latch.wait()) }
         defer { sent?.viewer.stop() }
         do {
             var options = try options(context, asking)
