@@ -62,11 +62,17 @@ struct Beeps {
     var frequency = 1000.0
 
     func samples(from start: Double, seconds: Double) -> [Float] {
-        (0..<Int((seconds * 48_000).rounded())).map { index in
-            let time = start + Double(index) / 48_000
-            guard let onset = onsets.last(where: { $0 <= time }), time < onset + 0.04 else { return 0 }
-            return Float(0.5 * sin(2 * .pi * frequency * (time - onset)))
+        var samples = [Float](repeating: 0, count: Int((seconds * 48_000).rounded()))
+        for onset in onsets {
+            // The tone's first sample.
+            let first = max(0, Int(((onset - start) * 48_000).rounded(.up)))
+            for index in first..<max(first, min(samples.count, first + 1920)) {
+                let time = start + Double(index) / 48_000 - onset
+                guard time < 0.04 else { break }
+                samples[index] = Float(0.5 * sin(2 * .pi * frequency * time))
+            }
         }
+        return samples
     }
 
     /// The packets of the sound from `start` on, and when their first decoded samples are heard, in seconds.
@@ -83,10 +89,17 @@ struct Beeps {
     static func onsets(_ samples: [Float]) -> [Double] {
         var found: [Double] = []
         var lastLoud = -48_000
-        for (index, sample) in samples.enumerated() where abs(sample) > 0.1 {
-            // Half a period of 1 kHz is 24 samples; the tones are far apart.
-            if index - lastLoud > 2400 { found.append(Double(index) / 48_000) }
-            lastLoud = index
+        // Minutes of samples, without optimisation: no iterator.
+        var index = 0
+        samples.withUnsafeBufferPointer { samples in
+            while index < samples.count {
+                if abs(samples[index]) > 0.1 {
+                    // Half a period of 1 kHz is 24 samples; the tones are far apart.
+                    if index - lastLoud > 2400 { found.append(Double(index) / 48_000) }
+                    lastLoud = index
+                }
+                index += 1
+            }
         }
         return found
     }

@@ -26,10 +26,21 @@ import Testing
         #expect(bytes[16..<36] == [16, 0, 0, 0, 1, 0, 2, 0, 0x80, 0xBB, 0, 0, 0, 0xEE, 2, 0, 4, 0, 16, 0])
         #expect(number(4) == number(40) + 36)
         if isComplete { #expect(number(40) == bytes.count - 44) } else { #expect(number(40) <= bytes.count - 44) }
-        return stride(from: 44, to: 44 + number(40) - 3, by: 4).map {
-            #expect(bytes[$0] == bytes[$0 + 2] && bytes[$0 + 1] == bytes[$0 + 3])
-            return Int16(bitPattern: UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8)
+        // Seconds of sound are read without optimisation: no closure for each sample.
+        var left: [Int16] = []
+        var areEqual = true
+        bytes.withUnsafeBytes { bytes in
+            var place = 44
+            while place + 4 <= 44 + number(40) {
+                let frame = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+                let sample = UInt16(truncatingIfNeeded: frame)
+                areEqual = areEqual && sample == UInt16(truncatingIfNeeded: frame >> 16)
+                left.append(Int16(bitPattern: sample))
+                place += 4
+            }
         }
+        #expect(areEqual)
+        return left
     }
 
     @Test func samplesAreRoundedAndGapsAreSilent() throws {
@@ -64,12 +75,12 @@ import Testing
         #expect(probe.errors.isEmpty && probe.lines == ["pcm_s16le,48000,2,1.500000"])
     }
 
-    /// A sound card that is 300 ppm slow, with jitter, for 100 s.
+    /// A sound card that is 300 ppm slow, with jitter, for 40 s: it drifts by more than the length of a gap.
     @Test func aDriftIsFollowedWithoutSteps() throws {
         var generator = SeededGenerator(seed: 3)
         let file = directory.file("c.wav")
         let writer = try WAVWriter(path: file)
-        for number in 0..<10_000 {
+        for number in 0..<4000 {
             let sine = (0..<480).flatMap { index -> [Float] in
                 let value = Float(0.5 * sin(2 * .pi * 440 * Double(number * 480 + index) / 48_000))
                 return [value, value]
@@ -79,7 +90,7 @@ import Testing
         }
         try writer.finish()
         let read = try read(file)
-        #expect(abs(Double(read.count) / 48_000 - 100.03) < 0.002)
+        #expect(abs(Double(read.count) / 48_000 - 40.012) < 0.002)
         // The steepest step of the sine is 944.
         for (a, b) in zip(read, read.dropFirst()) where abs(Int(a) - Int(b)) > 960 {
             Issue.record("a step from \(a) to \(b)")

@@ -54,7 +54,7 @@ private struct RelayChain {
 
     private mutating func step() {
         let now = upper.now + .milliseconds(1)
-        upper.drive(until: now) { _ in false }
+        upper.drive(until: now, or: nil)
         var changes: [RelayCondition.Change] = []
         for event in upper.viewer.events[eventsSeen...] { changes += condition.handle(event.event) }
         eventsSeen = upper.viewer.events.count
@@ -69,7 +69,7 @@ private struct RelayChain {
             shown.append(visibility)
             lower.handleAtHost(.sourceVisibility(visibility))
         }
-        lower.drive(until: now) { _ in false }
+        lower.drive(until: now, or: nil)
         for _ in lower.keyframeRequests[requestsSeen...] {
             switch keyframes.wanted(now: now) {
             case .ask: ask(now)

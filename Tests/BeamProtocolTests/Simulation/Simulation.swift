@@ -30,6 +30,8 @@ struct Simulation {
     private let seed: UInt64
 
     private(set) var host: HostSession?
+    /// `host` is there: asking it for that would copy it.
+    private var isHosting = false
     /// Counts hosts: events for an earlier host are dropped.
     private var generation = 0
     private var hostDeadline = MediaTime.zero
@@ -104,6 +106,7 @@ struct Simulation {
         configuration.door.relays = relays
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
+        isHosting = true
         hostPort = port
         // New encoders.
         for layer in encoders.indices {
@@ -117,6 +120,7 @@ struct Simulation {
     /// The host's process dies: its connections are reset, its media stop.
     mutating func killHost() {
         host = nil
+        isHosting = false
         generation += 1
         breakConnections()
     }
@@ -197,13 +201,13 @@ struct Simulation {
         schedule(.bytesToHost(id, message.bytes), at: now + controlDelay)
     }
 
-    mutating func drive(for duration: Duration) { drive(until: now + duration) { _ in false } }
+    mutating func drive(for duration: Duration) { drive(until: now + duration, or: nil) }
 
     /// Runs until `end`, or until the condition holds.
-    mutating func drive(until end: MediaTime, or condition: (Simulation) -> Bool) {
-        while !condition(self) {
+    mutating func drive(until end: MediaTime, or condition: ((Simulation) -> Bool)?) {
+        while condition?(self) != true {
             var next = queue.first?.time ?? .distantFuture
-            if host != nil { next = min(next, hostDeadline) }
+            if isHosting { next = min(next, hostDeadline) }
             for viewer in viewers { next = min(next, viewer.deadline) }
             guard next <= end else {
                 now = end
@@ -214,7 +218,7 @@ struct Simulation {
                 queue.removeFirst()
                 if first.generation == nil || first.generation == generation { perform(first.event) }
             }
-            if host != nil, hostDeadline <= now {
+            if isHosting, hostDeadline <= now {
                 hostWakes += 1
                 pumpHost()
             }
@@ -252,7 +256,7 @@ struct Simulation {
         case .toHost(let input):
             handleAtHost(input)
         case .connect(let viewer, let id, let version):
-            guard host != nil, !isControlCut else {
+            guard isHosting, !isControlCut else {
                 schedule(.toViewer(viewer, .controlClosed(reason: "refused"), id), at: now + controlDelay)
                 return
             }
@@ -301,7 +305,7 @@ struct Simulation {
     }
 
     private mutating func playSound() {
-        guard source.hasSound, !source.isElsewhere, host != nil else { return }
+        guard source.hasSound, !source.isElsewhere, isHosting else { return }
         defer { source.playedSound = source.playsSound }
         guard source.playsSound, soundDemand.isAny else { return }
         soundCount += 1

@@ -12,7 +12,8 @@ extension Simulation {
     }
 
     /// A viewer with its decoder and its end of the network.
-    struct Viewer {
+    /// A class, because without optimisation each look at a part of a struct in an array copies all of it.
+    final class Viewer {
         let device: DeviceKey
         /// Its datagrams' source address; the viewer doesn't know it.
         var address: IPAddress
@@ -38,6 +39,14 @@ extension Simulation {
         var links: Links?
         /// What the host sent to it, including what was lost.
         var sent = (datagrams: 0, bytes: 0)
+
+        init(device: DeviceKey, address: IPAddress, session: ViewerSession, deadline: MediaTime, lastPort: UInt16) {
+            self.device = device
+            self.address = address
+            self.session = session
+            self.deadline = deadline
+            self.lastPort = lastPort
+        }
 
         /// The longest time without a frame between two times.
         func longestPause(from start: MediaTime, to end: MediaTime) -> Duration {
