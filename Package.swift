@@ -125,7 +125,7 @@ let package = Package(
         .plugin(name: "CommitPlugin", capability: .buildTool()),
 
         // Adapters: each meets one part of the world, and none imports another.
-        library(
+        core(
             "BeamCapture", "BeamLibAV", "BeamBus", "BeamPixels", "BeamMedia", "BeamClock", "CXCB", "CAVCodec",
             "CSystemd",
             "CBeamPortal", "CBeamWayland", "CLateLibraries", "CErrorStream"),

@@ -4,7 +4,8 @@ import BeamMedia
 import BeamTerminal
 import Logging
 
-/// Options of `share`, `watch` and `room`.
+/// Options of every command that goes on until it is ended. Each command has this and the other groups side by side: debug
+/// builds of ArgumentParser check a group in a group again and again, which made up a third of a start.
 struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("End after this many seconds.", valueName: "seconds"))
     var timeLimit: Double?
@@ -19,7 +20,6 @@ struct RunOptions: ParsableArguments {
             "The least weighty lines for people that are written. debug adds the events, but nothing that people write to each other; trace also each second's statistics. (default: info)",
             valueName: "level"))
     var logLevel: Logger.Level?
-    @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
         if let timeLimit, !(timeLimit > 0 && timeLimit.isFinite) {
@@ -28,16 +28,10 @@ struct RunOptions: ParsableArguments {
     }
 }
 
-/// Options of both `share` and `watch`.
-struct CommonOptions: ParsableArguments {
+/// Which versions of the protocol are allowed.
+struct VersionOptions: ParsableArguments {
     @Flag(
         help: "Also allow version 1, for older apps. It isn't encrypted: everybody on this network can see the picture."
     )
     var allowUnencrypted = false
-
-    @OptionGroup var run: RunOptions
-
-    var timeLimit: Double? { run.timeLimit }
-    var json: Bool { run.json }
-    var logLevel: Logger.Level? { run.logLevel }
 }

@@ -79,6 +79,7 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup var hooks: HookOptions
     @OptionGroup var metrics: MetricsOptions
     @OptionGroup var common: RunOptions
+    @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
         guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {

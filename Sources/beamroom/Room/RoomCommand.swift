@@ -93,6 +93,7 @@ struct RoomCommand: ParsableCommand {
     @OptionGroup var hooks: HookOptions
     @OptionGroup var metrics: MetricsOptions
     @OptionGroup var common: RunOptions
+    @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
         try ValidationError.check(name: room, of: "The room's name")

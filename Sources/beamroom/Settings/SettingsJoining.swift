@@ -14,6 +14,8 @@ struct SettingsJoining {
 
     /// Nil: no file has a say in these arguments.
     init?(_ arguments: [String]) throws {
+        // To find out what was given takes as long as the parsing itself: most people have no file.
+        guard SettingsBook.mayExist || arguments.contains(where: SettingsOptions.needFile) else { return nil }
         guard let given = GivenArguments(arguments) else { return nil }
         try given.checkUnset()
         guard let book = try SettingsBook.ofThisUser() else {
@@ -83,6 +85,12 @@ struct SettingsJoining {
 }
 
 extension SettingsBook {
+    /// False: this user surely has no file.
+    static var mayExist: Bool {
+        guard let path = SettingsFile.usualPath(environment: ProcessInfo.processInfo.environment) else { return false }
+        return access(path, F_OK) == 0 || errno != ENOENT
+    }
+
     /// Nil: this user has no file.
     static func ofThisUser() throws(SettingsError) -> SettingsBook? {
         let environment = ProcessInfo.processInfo.environment

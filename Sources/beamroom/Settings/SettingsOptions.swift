@@ -15,6 +15,11 @@ struct SettingsOptions: ParsableArguments {
     @Flag(help: "Leave the file of settings alone.")
     var noConfig = false
 
+    /// Whether this argument of the command line is an option that says something about the file.
+    static func needFile(_ argument: String) -> Bool {
+        ["--profile", "--unset"].contains { argument == $0 || argument.hasPrefix($0 + "=") }
+    }
+
     func validate() throws {
         guard profile == nil || !noConfig else {
             throw ValidationError("--profile is in the file of settings: leave --no-config out.")

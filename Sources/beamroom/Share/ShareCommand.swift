@@ -79,12 +79,14 @@ struct ShareCommand: ParsableCommand {
     @OptionGroup var notices: NoticeOptions
     @OptionGroup var hooks: HookOptions
     @OptionGroup var metrics: MetricsOptions
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var versions: VersionOptions
+    @OptionGroup var common: RunOptions
+    @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
         if trustedOnly,
             accept != nil || code.code != nil || code.codeFile != nil || doorCode.codeOnce || once
-                || common.allowUnencrypted
+                || versions.allowUnencrypted
         {
             throw ValidationError(
                 "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --code-once, --once and --allow-unencrypted out."
@@ -244,7 +246,7 @@ struct ShareCommand: ParsableCommand {
         DoorReporter.Invitation(
             acceptance: asking.acceptance, isTrustedOnly: trustedOnly, showsCode: asking.showsCode,
             hasCode: code.code != nil || code.codeFile != nil, service: options.server.session.door.trust.code.service,
-            codeFile: code.codeFile, allowsUnencrypted: common.allowUnencrypted,
+            codeFile: code.codeFile, allowsUnencrypted: versions.allowUnencrypted,
             web: web.invitation(isTerminal: console.isTerminal))
     }
 
@@ -267,7 +269,7 @@ struct ShareCommand: ParsableCommand {
                             own: identity.deviceKey,
                             remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
                             code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
-                        allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers),
+                        allowsUnencrypted: versions.allowUnencrypted, mostViewers: maxViewers),
                     room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
             context, while: { context.latch.current == nil })
         let webCode = try web.code(isTerminal: console.isTerminal, while: { context.latch.current == nil })

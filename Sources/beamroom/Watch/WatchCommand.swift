@@ -77,7 +77,9 @@ struct WatchCommand: ParsableCommand {
     var noBluetooth = false
 
     @OptionGroup var metrics: MetricsOptions
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var versions: VersionOptions
+    @OptionGroup var common: RunOptions
+    @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
         try checkReceiver()
@@ -87,7 +89,7 @@ struct WatchCommand: ParsableCommand {
             throw ValidationError(
                 "--auto names a paired host: leave the host argument, --code, --code-file and --once out.")
         }
-        if auto != nil, common.allowUnencrypted {
+        if auto != nil, versions.allowUnencrypted {
             throw ValidationError(
                 "--auto checks the host's key, which needs encryption: leave --allow-unencrypted out.")
         }
@@ -164,7 +166,7 @@ struct WatchCommand: ParsableCommand {
             store: try TrustStore(), deviceName: ShownText.line(name ?? MachineName.current),
             code: try code.read(while: isWanted),
             asksForCode: auto == nil && (!playback.noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
-            remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
+            remembersNewHosts: !once, allowsUnencrypted: versions.allowUnencrypted, isNewHost: newHost)
         var options = ViewerOptions(
             target: target, trust: trust, window: windowOptions, decoder: playback.videoDecoder,
             buffer: playback.buffer.duration, recordPath: record, framesPath: frames, transcriptPath: transcript)

@@ -22,7 +22,7 @@ extension WatchCommand {
             ("--frames", frames != nil, "the file has one host's pictures"),
             ("--sound", sound != nil, "the file has one host's sound"),
             ("--transcript", transcript != nil, "a transcript is of one host's room"),
-            ("--allow-unencrypted", common.allowUnencrypted, "whoever sends has to prove its key"),
+            ("--allow-unencrypted", versions.allowUnencrypted, "whoever sends has to prove its key"),
         ]
         if let bad = others.first(where: \.isUsed) {
             throw ValidationError("\(bad.option) doesn't go together with --wait: \(bad.reason). Leave it out.")
