@@ -222,7 +222,7 @@ public final class Meeting: RoomActions {
         parts.server.shutdown()
         presence?.withdraw()
         closeProofQuestion()
-        person.withdrawAll()
+        person.leaveRoom()
         let isEmpty = neighbours.isEmpty
         storeChanges(isEnd: true)
         if isEmpty { store.forget() }

@@ -17,8 +17,9 @@ public protocol MeetingPerson: DoorPerson {
     func ask(_ question: TerminalQuestions.Question, isNext: Bool)
     /// Takes back what `ask` has asked.
     func withdrawOwn()
-    /// Nobody waits for an answer any more.
-    func withdrawAll()
+    /// The room was left: nobody who asked to enter it waits for an answer any more. Browsers wait until `start` is called for
+    /// the next room.
+    func leaveRoom()
     /// The question was answered elsewhere: in a window, or by another member of the room.
     func answered(_ connection: ConnectionID, accept: Bool)
 }

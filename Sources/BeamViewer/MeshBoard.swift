@@ -184,7 +184,8 @@ public final class MeshBoard: Sendable {
         }
     }
 
-    /// The room was left for another one, which has another window.
+    /// The room was left for another one, which has another window. Browsers have nothing to do with the room: they still
+    /// wait for an answer.
     public func reset() {
         change { content in
             let old = content
@@ -192,6 +193,7 @@ public final class MeshBoard: Sendable {
             (content.version, content.words, content.code) = (old.version, old.words, old.code)
             content.web = old.web
             content.questions = old.questions
+            content.newcomers = old.newcomers.filter(\.connection.isBrowser)
         }
     }
 

@@ -50,6 +50,14 @@ public final class PairingPrompt: DoorPerson {
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
         /// Others can answer, too.
         var hasOthers: @Sendable () -> Bool = { false }
+        /// Between two rooms: nothing is asked until `start`, as the terminal may ask about the next room.
+        var isBetweenRooms = false
+
+        /// The question to ask; nil: none, or not yet.
+        var next: Question? { decide == nil || isBetweenRooms ? nil : questions.first }
+
+        /// It is the question that is being asked.
+        func isAsked(_ index: Int) -> Bool { index == 0 && !isBetweenRooms }
     }
 
     private let state = Mutex(State())
@@ -105,7 +113,7 @@ public final class PairingPrompt: DoorPerson {
 
     /// Begins to ask. Answers go to `decide`.
     public func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
-        state.withLock { $0.decide = decide }
+        state.withLock { ($0.decide, $0.isBetweenRooms) = (decide, false) }
         terminal.onEnd { [weak self] in self?.refuseAll() }
         terminal.takeKeyboard()
         askFirst()
@@ -144,7 +152,7 @@ public final class PairingPrompt: DoorPerson {
             guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return nil }
             let question = state.questions.remove(at: index)
             // The person hasn't seen the questions behind the first.
-            return index == 0 ? question : nil
+            return state.isAsked(index) ? question : nil
         }
         guard let gone else { return }
         terminal.withdraw()
@@ -158,7 +166,7 @@ public final class PairingPrompt: DoorPerson {
             guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
                 return (nil, false)
             }
-            return (state.questions.remove(at: index), index == 0)
+            return (state.questions.remove(at: index), state.isAsked(index))
         }
         guard let taken else { return }
         if wasFirst { terminal.withdraw() }
@@ -166,11 +174,15 @@ public final class PairingPrompt: DoorPerson {
         if wasFirst { askFirst() }
     }
 
-    /// Nobody waits for an answer any more: those who asked are sent away by the door.
-    public func withdrawAll() {
+    /// The room was left: newcomers are sent away by its door. Browsers have a door of their own, and are asked about again
+    /// after `start`.
+    public func leaveRoom() {
         let wereAsked = state.withLock { state in
-            defer { state.questions = [] }
-            return !state.questions.isEmpty
+            defer {
+                state.questions.removeAll { !$0.connection.isBrowser }
+                state.isBetweenRooms = true
+            }
+            return !state.questions.isEmpty && !state.isBetweenRooms
         }
         if wereAsked { terminal.withdraw() }
         mirrorFirst()
@@ -204,7 +216,7 @@ public final class PairingPrompt: DoorPerson {
 
     private func askFirst() {
         mirrorFirst()
-        let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
+        let first = state.withLock(\.next)
         guard let first, let words = words(first) else { return }
         let isAsked = terminal.ask(
             .yesNo(words, summary: "\(first.visitor) asks to \(self.wish(of: first.connection)).") { [self] in
@@ -247,7 +259,7 @@ public final class PairingPrompt: DoorPerson {
         guard let mirror else { return }
         // In the order of the changes: neither call waits.
         state.withLock { state in
-            let first = state.decide == nil ? nil : state.questions.first
+            let first = state.next
             let shown = first.flatMap { question in elsewhere(question) }
             let mirrored = shown == nil ? nil : first.map { ($0.connection, $0.digits) }
             guard mirrored?.0 != state.mirrored?.connection || mirrored?.1 != state.mirrored?.digits else { return }
@@ -289,7 +301,7 @@ public final class PairingPrompt: DoorPerson {
             } else {
                 state.questions.remove(at: index)
             }
-            return Settled(decide: state.decide, wasFirst: index == 0, isWaiting: isWaiting)
+            return Settled(decide: state.decide, wasFirst: state.isAsked(index), isWaiting: isWaiting)
         }
     }
 
