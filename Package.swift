@@ -292,10 +292,12 @@ let package = Package(
             asn1),
         test(
             "BeamWebTests", "BeamWeb", "BeamSockets", "BeamIdentity", "BeamCodec", "BeamSound", "BeamCapture",
-            "BeamSession", "BeamWire", "BeamMedia", "BeamClock", "CBeamDTLS", crypto),
+            "BeamSession", "BeamWire", "BeamMedia", "BeamClock", "CBeamDTLS", nio("NIOCore"), nio("NIOPosix"), crypto),
         test(
             "BeamMetricsTests", "BeamMetrics", metrics, nio("NIOCore")),
-        test("BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
+        test(
+            "BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamSession", "BeamMedia", "BeamClock"
+        ),
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",
             "BeamLog", "BeamWire", "BeamMedia"),
@@ -317,23 +319,29 @@ let package = Package(
 
 // For Scripts/fuzz alone: programs that run bodies of the tests, without the tests. In one of them libFuzzer feeds them,
 // the other one plays rooms with adversaries.
-@MainActor func fuzzer(_ name: String, _ folder: String) {
+@MainActor func fuzzer(_ name: String, _ folder: String, sources: [String] = [], _ others: Target.Dependency...) {
     package.targets.removeAll { $0.isTest }
     let mesh = "BeamProtocolTests/Mesh/"
     package.targets.append(
         .executableTarget(
-            name: name, dependencies: ["BeamSession", "BeamLog", "BeamWire", "BeamMedia", crypto], path: "Tests",
+            name: name, dependencies: ["BeamSession", "BeamLog", "BeamWire", "BeamMedia", crypto] + others,
+            path: "Tests",
             sources: [
                 folder, "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
                 "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",
                 "BeamProtocolTests/Fuzz/HostSessionFuzz.swift", "BeamProtocolTests/Fuzz/ViewerSessionFuzz.swift",
                 "BeamProtocolTests/Fuzz/Fuzzing.swift", "BeamProtocolTests/Fuzz/LogFuzz.swift",
                 mesh + "MeshSimulation.swift", mesh + "Adversary",
-            ],
+            ] + sources,
             swiftSettings: strict))
 }
 if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
-    fuzzer("session-fuzzer", "SessionFuzzer")
+    fuzzer(
+        "session-fuzzer", "SessionFuzzer",
+        sources: [
+            "BeamProtocolTests/Fuzz/BrowserFuzzBodies.swift", "BeamProtocolTests/Browsers/FakeBrowser.swift",
+            "BeamProtocolTests/Gateways/FakeGateway.swift", "BeamWebTests/Support/PageFuzzBodies.swift",
+        ], "BeamWeb")
 } else if Context.environment["BEAMROOM_ROOM_PLAYER"] != nil {
     fuzzer("room-player", "RoomPlayer")
 }

@@ -173,6 +173,7 @@ public final class RelayHost: ServingHost {
             state.withLock { $0.isPaused = isPaused }
             server.write(.alert(isPaused ? .paused : .resumed))
             web?.setPaused(isPaused)
+        case .relays(let count): server.setRelays(count + 1)
         case .write(let input): server.write(input)
         }
     }

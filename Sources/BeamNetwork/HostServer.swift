@@ -168,6 +168,11 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.sourceVisibility(visibility)) }
     }
 
+    /// Tells viewers that come from now on through how many relays the picture comes.
+    public func setRelays(_ count: Int) {
+        handle.perform { $0.handle(.relays(count)) }
+    }
+
     /// Sets the size of the full layer's pictures at full quality, so that viewers that show them smaller can get less.
     public func setPictureSize(_ size: PixelSize) {
         handle.perform { $0.handle(.pictureSize(size)) }

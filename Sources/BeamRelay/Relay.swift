@@ -40,10 +40,6 @@ public final class Relay: Sendable {
         var hasBegun = false
         var isStopped = false
         var hostName: String?
-        /// Relays before this one.
-        var relays = 0
-        var condition = RelayCondition()
-        var isPaused = false
         /// The host takes notes.
         var takesNotes = false
     }
@@ -51,7 +47,8 @@ public final class Relay: Sendable {
     private let own: DeviceKey
     private let serving: @Sendable (_ host: String, _ relays: Int) throws -> RelayHost.Options
     private let handlers: Handlers
-    private let queue = DispatchQueue(label: "beam-relay")
+    private let queue: DispatchQueue
+    private let telling: RelayTelling
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -64,6 +61,8 @@ public final class Relay: Sendable {
         serving: @escaping @Sendable (_ host: String, _ relays: Int) throws -> RelayHost.Options, handlers: Handlers
     ) throws {
         (self.own, self.serving, self.handlers) = (own, serving, handlers)
+        queue = DispatchQueue(label: "beam-relay")
+        telling = RelayTelling(on: queue)
         var viewing = viewing
         // What comes goes on at once; whoever shows it evens out the jitter of the whole way.
         (viewing.window, viewing.buffer) = (nil, .zero)
@@ -118,13 +117,12 @@ public final class Relay: Sendable {
     }
 
     private func take(_ frame: ReceivedFrame) {
-        let (host, changes, begins) = state.withLock { state in
-            let changes = state.condition.frameArrived()
+        telling.frameArrived()
+        let (host, begins) = state.withLock { state in
             let begins = !state.hasBegun && !state.isStopped
             if begins { state.hasBegun = true }
-            return (state.host, changes, begins)
+            return (state.host, begins)
         }
-        for change in changes { host?.tell(change) }
         host?.push(frame)
         if begins { queue.async { [self] in serve(frame.unit.size) } }
     }
@@ -132,19 +130,15 @@ public final class Relay: Sendable {
     // MARK: Serving
 
     private func serve(_ size: PixelSize) {
-        let (name, relays, isStopped) = state.withLock { ($0.hostName, $0.relays, $0.isStopped) }
+        let (name, isStopped) = state.withLock { ($0.hostName, $0.isStopped) }
         guard !isStopped else { return }
         do {
             let host = try RelayHost(
-                try serving(name ?? PeerText.unnamed, relays + 1), size: size,
+                try serving(name ?? PeerText.unnamed, telling.relays + 1), size: size,
                 askForKeyframe: { [weak self] in self?.viewer.wantKeyframe() },
                 onNotice: { [weak self] in self?.handle($0) })
-            let (visibility, isPaused) = state.withLock { state in
-                state.host = host
-                return (state.condition.shown, state.isPaused)
-            }
-            if visibility != .visible { host.tell(.visibility(visibility)) }
-            if isPaused { host.tell(.paused(true)) }
+            state.withLock { $0.host = host }
+            telling.begin { host.tell($0) }
             handlers.onServing(self, host)
         } catch {
             handlers.onFailure("\(error)")
@@ -172,8 +166,6 @@ public final class Relay: Sendable {
 
     private func handle(_ event: ViewerEvent) {
         switch event {
-        // It is told of each connection, if there are any.
-        case .connecting: state.withLock { $0.relays = 0 }
         case .hostReached(let device):
             if device == own {
                 handlers.onFailure(
@@ -181,7 +173,6 @@ public final class Relay: Sendable {
                 )
             }
         case .hostRelays(let count):
-            state.withLock { $0.relays = count }
             if count >= Self.mostRelays {
                 handlers.onFailure(
                     "That host is a relay, and its picture comes through \(count) of them already, which is the most. Relay the first host, or one nearer to it."
@@ -193,11 +184,6 @@ public final class Relay: Sendable {
             state.withLock { $0.hostName = $0.hostName ?? PeerText.name(name) }
         default: break
         }
-        let (host, changes) = state.withLock { state in
-            let changes = state.condition.handle(event)
-            for case .paused(let isPaused) in changes { state.isPaused = isPaused }
-            return (state.host, changes)
-        }
-        for change in changes { host?.tell(change) }
+        telling.handle(event)
     }
 }

@@ -39,6 +39,8 @@ public struct HostSession: Sendable {
         /// Whether the full layer is also taken by somebody who isn't a viewer, at its full size and rate: a recording. No
         /// at first.
         case fullLayerKept(Bool)
+        /// Through how many relays the picture comes, this one among them. Viewers are told when they come.
+        case relays(Int)
         /// What this machine writes to the room.
         case room(LogInput)
         /// How far this machine is behind, some times a second while it sends.
@@ -89,7 +91,6 @@ public struct HostSession: Sendable {
         if configuration.broadcast.hasSound { door.offers.insert(.sound) }
         // What comes from elsewhere has one layer, which is everybody's.
         if configuration.broadcast.hasReducedLayer { door.offers.insert(.quality) }
-        door.offers.formUnion(.relayed(door.relays))
         self.door = Door(
             configuration: door, mediaKey: broadcast.mediaKey, random: broadcast.random)
         room = configuration.room.map {
@@ -123,6 +124,7 @@ public struct HostSession: Sendable {
         case .sourceVisibility(let visibility): door.sourceVisibilityChanged(visibility)
         case .pictureSize(let size): broadcast.pictureSizeChanged(size, now: now)
         case .fullLayerKept(let isKept): broadcast.fullLayerKeptChanged(isKept, now: now)
+        case .relays(let count): door.relays = count
         case .room(let input): room?.handle(input, now: now)
         case .machineLoad(let load): broadcast.loadMeasured(load, now: now)
         case .sendFailed(let address): broadcast.sendFailed(address, now: now)

@@ -10,6 +10,8 @@ public struct RelayCondition: Sendable {
         case paused(Bool)
         /// What somebody at the host has said or written.
         case write(LogInput)
+        /// Through how many relays the host's picture comes; 0: it is no relay.
+        case relays(Int)
     }
 
     private var visibility = SourceVisibility.visible
@@ -19,8 +21,15 @@ public struct RelayCondition: Sendable {
     /// Something is just being said there.
     private var isSpeaking = false
     private var told = SourceVisibility.visible
+    /// Through how many relays the host's picture comes.
+    public private(set) var relays = 0
 
     public init() {}
+
+    /// What viewers have to be told that know nothing yet.
+    public var present: [Change] {
+        [.relays(relays)] + (told == .visible ? [] : [.visibility(told)]) + (isPaused ? [.paused(true)] : [])
+    }
 
     /// What viewers are told at present.
     public var shown: SourceVisibility { hasEnded ? .hostEnded : isLost ? .hostLost : visibility }
@@ -36,6 +45,11 @@ public struct RelayCondition: Sendable {
         case .stalled(_, .nothingArrives): isLost = true
         case .mediaResumed: isLost = false
         case .room(let event): return words(event)
+        // Another host than before has that key, address or name, or it relays another one.
+        case .hostRelays(let count):
+            guard count != relays else { return [] }
+            relays = count
+            return [.relays(count)]
         default: return []
         }
         return settled()

@@ -39,7 +39,7 @@ public enum ViewerEvent: Sendable, Equatable {
     /// The host has ended its share. It is watched again when it is back. `says`: its reason, not cleaned; nil: it has
     /// just ended.
     case hostEnded(says: String?)
-    /// The host is a relay: its picture comes through so many of them.
+    /// The host's picture comes through so many relays; 0: it is none. Version 2 only, at each admission.
     case hostRelays(Int)
     /// The host may send sound, and this viewer takes it. Before the first picture of a session.
     case hostHasSound

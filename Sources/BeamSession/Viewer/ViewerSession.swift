@@ -196,7 +196,7 @@ public struct ViewerSession: Sendable {
     }
 
     private mutating func enter(_ secure: Admission.Admitted.Secure, now: MediaTime) {
-        if secure.features.relays > 0 { emit(.hostRelays(secure.features.relays)) }
+        emit(.hostRelays(secure.features.relays))
         take(.broadcast(secure.session.isBroadcasting), now: now)
         receiver.greet(now: now)
         settleReceiver(now: now)

@@ -121,6 +121,21 @@ struct RelaySimulationTests {
         #expect(chain.lower.viewer.events.contains { $0.event == .hostRelays(1) })
     }
 
+    /// The relay's host has become a relay itself: whoever comes from now on is told the new number.
+    @Test func viewersAreToldTheNumberOfRelaysThatIsSoWhenTheyCome() {
+        var chain = RelayChain(upper: LinkConditions(delay: .milliseconds(1)))
+        chain.run(1)
+        chain.lower.join(Self.lan)
+        chain.run(1)
+        chain.lower.handleAtHost(.relays(2))
+        chain.lower.join(Self.lan)
+        chain.run(1)
+        let told = chain.lower.viewers.map { viewer in
+            viewer.events.compactMap { if case .hostRelays(let count) = $0.event { count } else { nil } }
+        }
+        #expect(told == [[1], [2]])
+    }
+
     /// What is lost on the way to the relay is got again there: its viewers miss nothing.
     @Test(arguments: 1...3) func lossesBeforeTheRelayAreRecoveredThere(seed: Int) {
         var chain = RelayChain(

@@ -91,7 +91,7 @@ extension Door {
         "This room has members with a newer version of BeamRoom. To meet in a room, install the same version"
 
     private var features: SecureMessage.Welcome.Features {
-        var features = configuration.offers.union(.shownSize)
+        var features = configuration.offers.union(.shownSize).union(.relayed(relays))
         if isRoomsDoor { features.insert(.equals) }
         if configuration.isReceivers { features = .receiver }
         return features

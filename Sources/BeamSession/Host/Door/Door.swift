@@ -27,7 +27,7 @@ public struct Door: Sendable {
         public var mostViewers: Int
         /// The code that browsers' persons type; nil: no browser is let in.
         public var webCode: HostCode?
-        /// Through how many relays the picture comes, this one among them: 0 at a host, 3 at most.
+        /// Through how many relays the picture comes at first, this one among them: 0 at a host, 3 at most.
         public var relays = 0
         /// It is a receiver's: guests bring a screen (`Message.screenOffered`), and others are refused.
         public var isReceivers = false
@@ -224,6 +224,8 @@ public struct Door: Sendable {
     }
     /// What this host is called from now on, in version 2; nil: as the options say.
     var shownName: String?
+    /// Through how many relays the picture comes.
+    var relays: Int
 
     init(
         configuration: Configuration, mediaKey: SealingKey,
@@ -239,6 +241,7 @@ public struct Door: Sendable {
         book = TrustBook(remembered: configuration.trust.remembered, paired: configuration.trust.expected)
         code = configuration.trust.code
         webCode = configuration.webCode
+        relays = configuration.relays
     }
 
     mutating func handle(_ input: Input, now: MediaTime) {
