@@ -57,6 +57,7 @@ extension WebDriver {
             case .resume(let token): resume(page, token)
             case .answer(let sdp): answer(page, sdp)
             case .drawn(let number): stream.acknowledged(number, by: page.id, now: .now)
+            case .sound(let isOn): stream.setHears(isOn, by: page.id)
             case .pong: break
             }
         } catch {

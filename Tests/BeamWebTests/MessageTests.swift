@@ -22,6 +22,7 @@ struct MessageTests {
         #expect(read(#"{"t":"hello","v":1,"can":[],"code":null}"#) == .success(.hello(code: nil, forms: [])))
         #expect(read(#"{"t":"answer","sdp":"v=0\r\n"}"#) == .success(.answer(sdp: "v=0\r\n")))
         #expect(read(#"{"t":"drawn","n":4294967295}"#) == .success(.drawn(.max)))
+        #expect(read(#"{"t":"sound","on":true}"#) == .success(.sound(isOn: true)))
         #expect(read(#"{"t":"resume","token":"abc"}"#) == .success(.resume(token: "abc")))
         #expect(read(#"{"t":"pong"}"#) == .success(.pong))
     }
@@ -35,7 +36,8 @@ struct MessageTests {
         (#"{"t":"hello","v":1,"can":["webrtc"],"code":482913}"#, .badField),
         (#"{"t":"hello","v":1,"can":["a","a","a","a","a","a","a","a","a"]}"#, .badField),
         (#"{"t":"hello","v":1,"can":["webrtc"],"code":"48291"}"#, .badField), (#"{"t":"answer"}"#, .badField),
-        (#"{"t":"drawn","n":-1}"#, .badField), (#"{"t":"drawn","n":4294967296}"#, .badField),
+        (#"{"t":"sound"}"#, .badField), (#"{"t":"sound","on":1}"#, .badField), (#"{"t":"drawn","n":-1}"#, .badField),
+        (#"{"t":"drawn","n":4294967296}"#, .badField),
         (#"{"t":"drawn","n":1e400}"#, .badField), (#"{"t":"drawn","n":0.5}"#, .badField),
         (#"{"t":"resume"}"#, .badField),
     ])

@@ -243,6 +243,7 @@ const page = {
       drawn: number => this.send({ t: 'drawn', n: number }),
       picture: () => this.seen(),
       sound: () => soundControl.offer(this.stream),
+      heard: isOn => this.send({ t: 'sound', on: isOn }),
       failed: () => this.broken(),
     };
   },
@@ -303,6 +304,7 @@ const page = {
     const stream = new PacketStream({
       ...this.streamEvents,
       answer: sdp => client.answer(sdp),
+      heard: isOn => client.heard(isOn),
       candidate: candidate => client.candidate(candidate),
     });
     this.begun(stream, 'packets');

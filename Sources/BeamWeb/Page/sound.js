@@ -5,14 +5,20 @@ class UnitSound {
   /// Seconds that wait when sound begins, and after a gap: jitter of the WebSocket and of the page is less as a rule.
   static get reserve() { return 0.04; }
   /// If more than this has waited at every moment of a second, what is too much is left out, down to `margin`.
-  static get excess() { return 0.025; }
-  static get margin() { return 0.015; }
+  static get excess() { return 0.02; }
+  static get margin() { return 0.01; }
+  /// Pictures wait for their sound for this long at most, in ms; and this long after the last sound.
+  static get longestHold() { return 200; }
+  static get holdsAfter() { return 1000; }
   /// More than this waits only if the sound device is slower than the host's: it is left out.
   static get most() { return 0.25; }
 
   constructor() {
     this.isOn = false;
     this.next = 0;
+    /// What is to be added to a time of the host, in ms, to have that of `performance.now()` at which its sound is heard.
+    this.lateness = null;
+    this.heard = 0;
     this.restart();
   }
 
@@ -61,6 +67,7 @@ class UnitSound {
       source.buffer = buffer;
       source.connect(this.gain);
       source.start(this.next);
+      this.watch(data.timestamp);
       this.next += buffer.duration;
     }
     data.close();
@@ -88,8 +95,27 @@ class UnitSound {
     return false;
   }
 
+  /// Sound of that time of the host, in µs, is played at `next`.
+  watch(timestamp) {
+    const now = performance.now();
+    const wait = this.next - this.device.currentTime + (this.device.outputLatency || this.device.baseLatency || 0);
+    const lateness = now + 1000 * wait - timestamp / 1000;
+    // The device's clock advances in steps of some ms: they are evened out. After a gap it begins anew.
+    const isNew = this.lateness === null || Math.abs(lateness - this.lateness) > 100;
+    this.lateness = isNew ? lateness : this.lateness + (lateness - this.lateness) / 16;
+    this.heard = now;
+  }
+
+  /// When a picture of that time of the host, in µs, is to be shown, so that it is in step with the sound; 0: at once.
+  due(timestamp) {
+    const now = performance.now();
+    if (!this.isOn || this.lateness === null || now - this.heard > UnitSound.holdsAfter) return 0;
+    return Math.min(timestamp / 1000 + this.lateness, now + UnitSound.longestHold);
+  }
+
   close() {
     this.isOn = false;
+    this.lateness = null;
     if (this.decoder && this.decoder.state !== 'closed') this.decoder.close();
     this.decoder = null;
     this.device?.close();

@@ -1,7 +1,10 @@
-// The stream by the WebSocket, decoded with WebCodecs. Of what is decoded only the newest picture is drawn.
+// The stream by the WebSocket, decoded with WebCodecs. Of what is decoded only the newest picture is drawn that needn't wait
+// for its sound.
 
 class UnitStream {
   static hasFailed = false;
+  /// 200 ms at 60 a second.
+  static get mostWaiting() { return 12; }
 
   static get isPossible() { return !UnitStream.hasFailed && isSecureContext && 'VideoDecoder' in window && 'EncodedVideoChunk' in window; }
 
@@ -11,7 +14,8 @@ class UnitStream {
     this.canvas = element('canvas');
     this.context = this.canvas.getContext('2d', { alpha: false, desynchronized: true });
     this.player = new UnitSound();
-    this.newest = null;
+    /// Decoded pictures, and when they are to be drawn.
+    this.waiting = [];
     this.numbers = [];
     this.counts = { frames: 0, drawn: 0, keyframes: 0, bytes: 0 };
   }
@@ -56,18 +60,27 @@ class UnitStream {
     this.counts.frames += 1;
     const number = this.numbers.shift();
     if (number !== undefined) this.on.drawn(number);
-    this.newest?.close();
-    this.newest = frame;
-    if (!this.isScheduled) {
-      this.isScheduled = true;
-      requestAnimationFrame(() => this.draw());
-    }
+    this.waiting.push({ frame, due: this.player.due(frame.timestamp) });
+    // A page that is hidden draws nothing, and decoders have few pictures.
+    while (this.waiting.length > UnitStream.mostWaiting) this.waiting.shift().frame.close();
+    this.schedule();
+  }
+
+  schedule() {
+    if (this.isScheduled || this.waiting.length === 0) return;
+    this.isScheduled = true;
+    requestAnimationFrame(() => this.draw());
   }
 
   draw() {
     this.isScheduled = false;
-    const frame = this.newest;
-    this.newest = null;
+    const now = performance.now();
+    let frame = null;
+    while (this.waiting.length > 0 && this.waiting[0].due <= now) {
+      frame?.close();
+      frame = this.waiting.shift().frame;
+    }
+    this.schedule();
     if (!frame) return;
     const { width, height } = this.size;
     if (this.canvas.width !== width || this.canvas.height !== height) {
@@ -98,8 +111,8 @@ class UnitStream {
     if (this.decoder && this.decoder.state !== 'closed') this.decoder.close();
     this.decoder = null;
     this.numbers = [];
-    this.newest?.close();
-    this.newest = null;
+    for (const { frame } of this.waiting) frame.close();
+    this.waiting = [];
   }
 
   close() {

@@ -10,6 +10,8 @@ enum PageMessage: Equatable {
     case answer(sdp: String)
     /// The newest unit that it has drawn, or decoded.
     case drawn(UInt32)
+    /// The person has turned the sound on or off. By packets only: a page that gets units holds its pictures itself.
+    case sound(isOn: Bool)
     case pong
 
     /// How a browser gets the stream.
@@ -49,6 +51,9 @@ enum PageMessage: Equatable {
         case "drawn":
             guard case .number(let number?) = members["n"], let unit = UInt32(exactly: number) else { throw .badField }
             return .drawn(unit)
+        case "sound":
+            guard case .bool(let isOn) = members["on"] else { throw .badField }
+            return .sound(isOn: isOn)
         case "pong": return .pong
         default: throw .unknownType
         }

@@ -152,6 +152,33 @@ struct BrowserStreamTests {
         #expect((9...11).contains(simulation.browsers[0].reports.count - before))
     }
 
+    /// Of one browser the person hears the sound: its pictures may wait, and no other's.
+    @Test func picturesWaitWhereSoundIsHeardOnly() {
+        var stream = BrowserStream(
+            configuration: .init(bitRate: 8_000_000, usesFullChroma: false, hasSound: true),
+            random: SeededGenerator(seed: 1))
+        let (heard, muted) = (ConnectionID(1), ConnectionID(2))
+        stream.admit(heard, form: .packets(BrowserSources(video: 7, sound: 8)), now: .at(1))
+        stream.admit(muted, form: .packets(BrowserSources(video: 9, sound: 10)), now: .at(1))
+        func delays(_ number: UInt32, at now: MediaTime) -> [ConnectionID: PlayoutDelay] {
+            var found: [ConnectionID: PlayoutDelay] = [:]
+            stream.handleFrame(
+                TestFrame.make(number, reference: number == 1 ? nil : number - 1, bytes: 900, time: now), now: now)
+            while true {
+                switch stream.pollOutput(now: now) {
+                case .wait: return found
+                case .packets(let id, let burst): found[id] = burst.first.playoutDelay
+                default: break
+                }
+            }
+        }
+        #expect(delays(1, at: .at(1)) == [heard: .immediate, muted: .immediate])
+        stream.setHears(true, by: heard)
+        #expect(delays(2, at: .at(1.1)) == [heard: .forSound, muted: .immediate])
+        stream.setHears(false, by: heard)
+        #expect(delays(3, at: .at(1.2)) == [heard: .immediate, muted: .immediate])
+    }
+
     @Test func soundCountsItsSamples() {
         var simulation = BrowserSimulation(hasSound: true)
         simulation.run(0.005)

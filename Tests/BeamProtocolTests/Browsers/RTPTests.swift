@@ -10,7 +10,7 @@ struct RTPTests {
         return (0..<picture.count).map { index in
             let header = RTPHeader(
                 payloadType: 96, marker: picture.isLast(index), sequence: sequence &+ UInt16(index),
-                timestamp: timestamp, source: 0x1122_3344, hasPlayoutDelay: true)
+                timestamp: timestamp, source: 0x1122_3344, playoutDelay: .immediate)
             return bytes { picture.write(index, header, to: $0) }
         }
     }
@@ -33,6 +33,20 @@ struct RTPTests {
     private static func header(marker: Bool, _ sequence: UInt8) -> [UInt8] {
         [0x90, marker ? 0xE0 : 0x60, 0, sequence, 0, 0, 0x23, 0x28, 0x11, 0x22, 0x33, 0x44]
             + [0xBE, 0xDE, 0, 1, 0xC2, 0, 0, 0]
+    }
+
+    /// In 12 bits each the least and the most delay, in 10 ms.
+    @Test(arguments: [
+        (PlayoutDelay?.none, [] as [UInt8]), (.immediate, [0xBE, 0xDE, 0, 1, 0xC2, 0, 0, 0]),
+        (.forSound, [0xBE, 0xDE, 0, 1, 0xC2, 0, 0, 20]),
+    ])
+    func picturesMayWaitForSoundOnly(delay: PlayoutDelay?, bytes: [UInt8]) throws {
+        let picture = try RTPPicture(Self.unit([[0x41, 1]]))
+        let header = RTPHeader(
+            payloadType: 96, marker: true, sequence: 1, timestamp: 9000, source: 7, playoutDelay: delay)
+        #expect(header.length == 12 + bytes.count)
+        let packet = Self.bytes { picture.write(0, header, to: $0) }
+        #expect(packet[0] == (bytes.isEmpty ? 0x80 : 0x90) && Array(packet[12...]) == bytes + [0x41, 1])
     }
 
     @Test func aKeyframeBeginsWithItsParameterSets() throws {

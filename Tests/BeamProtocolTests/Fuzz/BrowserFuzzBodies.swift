@@ -33,7 +33,7 @@ extension FuzzBodies {
     }
 
     static let gatewayAnswers = [
-        JanusTests.created, #"{"janus":"success","transaction":"b1","data":{"id":7}}"#,
+        FakeGateway.created, #"{"janus":"success","transaction":"b1","data":{"id":7}}"#,
         #"{"janus":"success","transaction":"b2","data":{"id":9}}"#,
         #"{"janus":"success","transaction":"b4","plugindata":{"data":{"streaming":"info","info":{"viewers":2}}}}"#,
         #"{"janus":"error","transaction":"b1","error":{"code":403,"reason":"Unauthorized"}}"#, #"{"janus":"timeout"}"#,
@@ -72,7 +72,7 @@ extension FuzzBodies {
         for index in 0..<picture.count {
             let header = RTPHeader(
                 payloadType: 96, marker: picture.isLast(index), sequence: 0, timestamp: 0, source: 0,
-                hasPlayoutDelay: true)
+                playoutDelay: .immediate)
             let length = memory.withUnsafeMutableBytes { picture.write(index, header, to: $0) }
             let payload = Array(memory[header.length..<length])
             guard payload.count == picture.payloadLength(index) else { return "a payload's length is wrong" }

@@ -27,14 +27,20 @@ struct FakeGateway {
     private(set) var cleared: [GatewayMountpoint] = []
     private(set) var hasEnded = false
 
-    init(leftovers: [GatewayMountpoint] = [], hasSound: Bool = true, hasToken: Bool = false) {
-        var random = SeededGenerator(seed: 5)
+    init(
+        leftovers: [GatewayMountpoint] = [], hasSound: Bool = true, hasToken: Bool = false, seed: UInt64 = 5
+    ) {
+        var random = SeededGenerator(seed: seed)
         control = GatewayControl(
             GatewayControl.Configuration(
                 mountpoint: GatewayMountpoint(random: &random), hasSound: hasSound, leftovers: leftovers,
                 hasToken: hasToken),
             random: SeededGenerator(seed: 6), now: now)
     }
+
+    /// The answer to `create` as Janus 1.1.2 has sent it.
+    static let created =
+        #"{"janus":"success","session_id":4861301,"transaction":"b3","sender":77,"plugindata":{"plugin":"janus.plugin.streaming","data":{"streaming":"created","created":"mp","permanent":false,"stream":{"id":5,"type":"live","description":"BeamRoom","is_private":true,"ports":[{"type":"video","mid":"v","port":41234,"rtcp_port":41235},{"type":"audio","mid":"a","port":41236,"rtcp_port":41237}]}}}}"#
 
     static let video = GatewayPorts(video: 1000, videoControl: 1001, sound: 1002, soundControl: 1003)
 
@@ -95,6 +101,13 @@ struct FakeGateway {
             }
         }
         events.append(.problem(.refused(code: -1, reason: "it doesn't come to rest")))
+    }
+
+    /// Answers the last request, which it has left without an answer.
+    mutating func answerLast() {
+        guard let last = requests.last else { return }
+        answer(last.0, "b\(requests.count)")
+        drain()
     }
 
     private mutating func answer(_ request: JanusRequest, _ transaction: String) {

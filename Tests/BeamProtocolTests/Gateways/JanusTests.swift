@@ -6,10 +6,6 @@ import Testing
 
 /// Addresses, requests and answers.
 struct JanusTests {
-    /// As Janus 1.1.2 has sent it.
-    static let created =
-        #"{"janus":"success","session_id":4861301,"transaction":"b3","sender":77,"plugindata":{"plugin":"janus.plugin.streaming","data":{"streaming":"created","created":"mp","permanent":false,"stream":{"id":5,"type":"live","description":"BeamRoom","is_private":true,"ports":[{"type":"video","mid":"v","port":41234,"rtcp_port":41235},{"type":"audio","mid":"a","port":41236,"rtcp_port":41237}]}}}}"#
-
     private func read(_ text: String) -> JanusMessage? { try? JanusMessage(Array(text.utf8)[...]) }
 
     @Test(arguments: [
@@ -64,7 +60,7 @@ struct JanusTests {
 
     @Test func answersAreRead() {
         #expect(
-            read(Self.created)?.content
+            read(FakeGateway.created)?.content
                 == .created(GatewayPorts(video: 41234, videoControl: 41235, sound: 41236, soundControl: 41237)))
         #expect(read(#"{"janus":"success","transaction":"a","data":{"id":7}}"#)?.content == .made(id: 7))
         #expect(

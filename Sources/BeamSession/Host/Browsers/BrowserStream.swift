@@ -117,6 +117,12 @@ public struct BrowserStream: Sendable {
         turn = 0
     }
 
+    /// The browser's person hears the sound, or not: pictures wait for it, or are shown at once. For packets only.
+    public mutating func setHears(_ hears: Bool, by id: ConnectionID) {
+        guard let index = index(of: id) else { return }
+        browsers[index].packets?.playoutDelay = hears ? .forSound : .immediate
+    }
+
     // MARK: What goes out
 
     /// The next thing to do; `.wait` when there is nothing more for now.

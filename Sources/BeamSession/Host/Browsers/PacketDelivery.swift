@@ -20,6 +20,7 @@ struct PacketDelivery: Sendable {
     private static let mostBurst = 16
 
     let sources: BrowserSources
+    var playoutDelay = PlayoutDelay.immediate
     private var history: PacketHistory
     private var soundSequence: UInt16
     private var budget = ResendBudget()
@@ -111,7 +112,7 @@ struct PacketDelivery: Sendable {
             content: .picture(picture, range),
             first: RTPHeader(
                 payloadType: BrowserSources.videoType, marker: false, sequence: sequence, timestamp: timestamp,
-                source: sources.video, hasPlayoutDelay: true))
+                source: sources.video, playoutDelay: playoutDelay))
     }
 
     /// The rest of a picture that was begun won't be sent.

@@ -274,7 +274,7 @@ public struct GatewayStream: Sendable {
             content: .picture(frame.picture, sentOfPicture..<sentOfPicture + count),
             first: RTPHeader(
                 payloadType: BrowserSources.videoType, marker: false, sequence: path.sequence,
-                timestamp: frame.timestamp, source: path.sources.video, hasPlayoutDelay: true))
+                timestamp: frame.timestamp, source: path.sources.video, playoutDelay: .immediate))
         self.path?.sequence &+= UInt16(truncatingIfNeeded: count)
         self.path?.sent.packets &+= UInt32(count)
         self.path?.sent.bytes &+= UInt32(truncatingIfNeeded: burst.payloadBytes)
