@@ -31,33 +31,46 @@ struct PageFuzzTests {
     @Test func requests() {
         let text = TestSocket.request(
             host: "desk.local:52347", origin: "http://desk.local:52347", extra: "User-Agent: Firefox/153.0\r\n")
-        let router = WebRouter(
-            page: WebPage(hostName: "desk", asksPerson: true, hasCode: true, hasPackets: true),
-            names: OwnNames(hostName: "desk"), isHTTPSOnly: false)
-        for seed in Self.seeds {
-            var random = SeededGenerator(state: seed)
-            let bytes = Self.damaged(text, &random)
-            guard case .request(let request, let length) = HTTPRequest.read(bytes) else { continue }
-            #expect(length <= bytes.count && request.headers.count <= HTTPRequest.mostHeaders, "seed \(seed)")
-            guard case .webSocket = router.answer(request, isSecure: false) else { continue }
-            // Whatever was damaged: only the own page's origin and one of the machine's names open one.
-            let (host, origin) = (request.value("host") ?? "", request.value("origin") ?? "")
-            #expect(origin.lowercased() == "http://\(host)".lowercased(), "seed \(seed)")
-            #expect(OwnNames(hostName: "desk").accept(host), "seed \(seed)")
-        }
+        check([text], PageFuzzBodies.request)
     }
 
     @Test func messages() {
-        let texts = [
-            hello(), hello(code: nil, can: "codecs\",\"webrtc"), #"{"t":"drawn","n":4294967295}"#,
-            #"{"t":"answer","sdp":"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\n\u00e4"}"#, #"{"t":"resume","token":"abcdefgh"}"#,
-        ]
+        check(
+            [
+                hello(), hello(code: nil, can: "codecs\",\"webrtc"), #"{"t":"drawn","n":4294967295}"#,
+                #"{"t":"answer","sdp":"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\n\u00e4"}"#,
+                #"{"t":"resume","token":"abcdefgh"}"#,
+            ], PageFuzzBodies.message)
+    }
+
+    @Test func answersOfGateways() {
+        check(
+            ["HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: %\r\n\r\n"],
+            PageFuzzBodies.upgrade)
+    }
+
+    private func check(_ texts: [String], _ body: ([UInt8]) -> String?) {
         for seed in Self.seeds {
             var random = SeededGenerator(state: seed)
             let bytes = Self.damaged(texts[Int(seed % UInt64(texts.count))], &random)
-            guard case .success(let message) = Result(catching: { try PageMessage.read(bytes[...]) }) else { continue }
-            if case .resume(let token) = message { #expect(token.utf8.count <= 64, "seed \(seed)") }
-            if case .hello(let code?, _) = message { #expect(code.description.utf8.count == 6, "seed \(seed)") }
+            if let error = body(bytes) { Issue.record("seed \(seed): \(error)") }
+        }
+    }
+
+    /// Where `Scripts/fuzz --sanitize` begins, and what once failed there.
+    @Test func theCorpusPasses() throws {
+        let corpus = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "BeamProtocolTests/Fuzz/Corpus")
+        for (name, body) in [
+            ("request", PageFuzzBodies.request), ("message", PageFuzzBodies.message),
+            ("upgrade", PageFuzzBodies.upgrade),
+        ] {
+            let folder = corpus.appending(path: name)
+            let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            #expect(!files.isEmpty)
+            for file in files {
+                if let error = body([UInt8](try Data(contentsOf: file))) { Issue.record("\(file.path): \(error)") }
+            }
         }
     }
 }

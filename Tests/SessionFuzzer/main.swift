@@ -1,7 +1,7 @@
 import Foundation
 
-/// Runs a session's fuzz body of the tests under libFuzzer: `Scripts/fuzz --sanitize`. `BEAMROOM_FUZZ_SESSION` is
-/// `host`, `viewer` or `room`.
+/// Runs a fuzz body of the tests under libFuzzer: `Scripts/fuzz --sanitize`. `BEAMROOM_FUZZ_SESSION` is one of the names
+/// below.
 
 /// libFuzzer's entry point with our command line. libFuzzer's own `main` isn't linked, because the package manager
 /// needs ours.
@@ -16,9 +16,19 @@ private let session = ProcessInfo.processInfo.environment["BEAMROOM_FUZZ_SESSION
 
 private func fault(_ bytes: [UInt8]) -> String? {
     switch session {
+    case "host": FuzzBodies.hostSession(bytes)
     case "viewer": FuzzBodies.viewerSession(bytes)
     case "room": FuzzBodies.roomWithAdversary(bytes)
-    default: FuzzBodies.hostSession(bytes)
+    case "control": FuzzBodies.browserControl(bytes)
+    case "check": FuzzBodies.connectivityCheck(bytes)
+    case "answer": FuzzBodies.sessionAnswer(bytes)
+    case "picture": FuzzBodies.browserPicture(bytes)
+    case "stream": FuzzBodies.browserStream(bytes)
+    case "gateway": FuzzBodies.gatewayMessage(bytes)
+    case "request": PageFuzzBodies.request(bytes)
+    case "message": PageFuzzBodies.message(bytes)
+    case "upgrade": PageFuzzBodies.upgrade(bytes)
+    default: "there is no fuzz body “\(session ?? "")”"
     }
 }
 

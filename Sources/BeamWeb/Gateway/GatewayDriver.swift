@@ -14,6 +14,7 @@ final class GatewayDriver: LoopDriver {
     private let options: WebGateway.Options
     private let handlers: WebGateway.Handlers
     private let tls: NIOSSLContext?
+    private let resolver: (any Resolver & Sendable)?
     private var control: GatewayControl
     private var stream: GatewayStream
     private let timer: DeadlineTimer
@@ -23,8 +24,10 @@ final class GatewayDriver: LoopDriver {
     private var connection = 0
     private var remote: IPAddress?
     private var path: Path?
-    private var media: (channel: any Channel, sender: MediaSender)?
+    private(set) var media: (channel: any Channel, sender: MediaSender)?
     private var isBinding = false
+    /// The stream begins as soon as there is a socket for it.
+    private var isBeginning = false
     private var burst = PacketBuffer()
     private(set) var viewers = 0
     private(set) var isReady = false
@@ -36,16 +39,21 @@ final class GatewayDriver: LoopDriver {
     private struct Path {
         let ports: GatewayPorts
         let session: SRTPSession
-        let remote: IPAddress
+        var remote: IPAddress
     }
 
+    /// 127.0.0.1: a mountpoint that is made from there takes packets at that address only.
+    private static let ownMachine = IPAddress.v4(0x7F00_0001)
+
     init(
-        loop: any EventLoop, _ options: WebGateway.Options, tls: NIOSSLContext?, handlers: WebGateway.Handlers
+        loop: any EventLoop, _ options: WebGateway.Options, tls: NIOSSLContext?,
+        resolver: (any Resolver & Sendable)? = nil, handlers: WebGateway.Handlers
     ) {
         self.loop = loop
         self.options = options
         self.handlers = handlers
         self.tls = tls
+        self.resolver = resolver
         control = GatewayControl(
             GatewayControl.Configuration(
                 mountpoint: options.mountpoint, hasSound: options.stream.hasSound, leftovers: options.leftovers,
@@ -141,6 +149,7 @@ final class GatewayDriver: LoopDriver {
         case .begin(let ports, let key): begin(ports, key)
         case .stop:
             path = nil
+            isBeginning = false
             stream.stop(now: .now)
         case .event(let event): tell(event)
         case .cleared(let point): handlers.onCleared(point)
@@ -167,13 +176,12 @@ final class GatewayDriver: LoopDriver {
         socket = nil
         let promise = ending
         ending = nil
-        guard let media else {
+        guard let channel = media?.channel else {
             promise?.succeed()
             return
         }
-        self.media = nil
-        media.channel.close(promise: nil)
-        if let promise { media.channel.closeFuture.cascade(to: promise) }
+        closeMedia()
+        if let promise { channel.closeFuture.cascade(to: promise) }
     }
 
     // MARK: The API's connection
@@ -198,7 +206,7 @@ final class GatewayDriver: LoopDriver {
                     self.pump()
                 }))
         self.socket = socket
-        socket.connect(on: loop, tls: tls, timeout: WebGateway.connectTimeout)
+        socket.connect(on: loop, tls: tls, timeout: WebGateway.connectTimeout, resolver: resolver)
     }
 
     private func opened(_ address: SocketAddress) {
@@ -210,9 +218,17 @@ final class GatewayDriver: LoopDriver {
             return pump()
         }
         remote = ip
-        let isV4 = if case .v4 = ip { true } else { false }
-        control.connected(isLocal: ip.isLoopback && isV4, now: .now)
+        follow(ip)
+        control.connected(isLocal: ip == Self.ownMachine, now: .now)
         pump()
+    }
+
+    /// The gateway is reached at another address than before: so is the mountpoint of the connection before, if the gateway
+    /// still has it.
+    private func follow(_ ip: IPAddress) {
+        guard let old = path?.remote, old != ip, old != Self.ownMachine else { return }
+        path?.remote = ip
+        bind(for: ip)
     }
 
     // MARK: Media
@@ -225,14 +241,14 @@ final class GatewayDriver: LoopDriver {
             return control.sendingFailed(.unprotected(reason: error.reason), now: .now)
         }
         stream.stop(now: .now)
+        isBeginning = true
         bind(for: remote)
     }
 
     /// Opens the socket that it is sent from, anew for another family of addresses.
     private func bind(for remote: IPAddress) {
         if let media, media.channel.localAddress?.isV6 == remote.isV6 { return beginSending() }
-        media?.channel.close(promise: nil)
-        media = nil
+        closeMedia()
         guard !isBinding else { return }
         isBinding = true
         let bound = NIOLoopBound(self, eventLoop: loop)
@@ -249,12 +265,31 @@ final class GatewayDriver: LoopDriver {
         }
     }
 
+    private func closeMedia() {
+        let channel = media?.channel
+        // First, so that its end isn't taken for a fault.
+        media = nil
+        channel?.close(promise: nil)
+    }
+
     private func bindFailed(_ reason: String) {
         control.sendingFailed(.unreachable(reason: reason), now: .now)
         pump()
     }
 
+    /// A socket has gone. If it is the one in use, the mountpoint is made anew, with another socket.
+    fileprivate func mediaEnded(_ channel: any Channel) {
+        guard let media, media.channel === channel else { return }
+        self.media = nil
+        control.sendingFailed(.unreachable(reason: "the system has closed the socket to it"), now: .now)
+        // It may have gone while something was sent there.
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute { bound.value.pump() }
+    }
+
     private func beginSending() {
+        guard isBeginning else { return }
+        isBeginning = false
         stream.begin(now: .now)
         if viewers > 0 { stream.setWatched(true, now: .now) }
         control.sendingBegan(now: .now)
@@ -317,6 +352,8 @@ private final class GatewayMediaHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { driver?.datagram(Self.unwrapInboundIn(data)) }
 
     func channelReadComplete(context: ChannelHandlerContext) { driver?.allRead() }
+
+    func channelInactive(context: ChannelHandlerContext) { driver?.mediaEnded(context.channel) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // ICMP errors: the gateway was stopped, which its WebSocket says, too.

@@ -47,13 +47,16 @@ final class GatewaySocket: ChannelInboundHandler {
             host: address.authority, path: address.path, subprotocol: JanusRequest.subprotocol, random: &random)
     }
 
-    /// Connects; `tls` is nil for ws://.
-    func connect(on loop: any EventLoop, tls: NIOSSLContext?, timeout: TimeAmount) {
+    /// Connects; `tls` is nil for ws://, `resolver` for the system's.
+    func connect(
+        on loop: any EventLoop, tls: NIOSSLContext?, timeout: TimeAmount, resolver: (any Resolver & Sendable)? = nil
+    ) {
         let bound = NIOLoopBound(self, eventLoop: loop)
         let address = address
         // By an address the certificate is checked for that.
         let isName = !address.host.contains(":") && !address.host.allSatisfy { $0 == "." || $0.isNumber }
         ClientBootstrap(group: loop)
+            .resolver(resolver)
             .connectTimeout(timeout)
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 << 10))
             .channelInitializer { channel in

@@ -3,6 +3,7 @@ import BeamSession
 import BeamSockets
 import BeamWire
 import NIOCore
+import NIOPosix
 import NIOSSL
 
 /// Serves browsers by a gateway (Janus): makes a mountpoint there, and sends it the stream once, for all who watch. Has an
@@ -59,15 +60,20 @@ public final class WebGateway: Sendable {
 
     static let connectTimeout = TimeAmount.seconds(8)
 
-    private let handle: LoopHandle<GatewayDriver>
+    let handle: LoopHandle<GatewayDriver>
 
     /// Begins to connect, and returns at once: a gateway that can't be reached is tried again until `shutdown`.
     ///
     /// - Throws: `WebError`, if the file of certificates can't be used.
-    public init(_ options: Options, handlers: Handlers) throws(WebError) {
+    public convenience init(_ options: Options, handlers: Handlers) throws(WebError) {
+        try self.init(options, handlers: handlers, resolver: nil)
+    }
+
+    /// `resolver` finds the gateway's addresses instead of the system, in tests.
+    init(_ options: Options, handlers: Handlers, resolver: (any Resolver & Sendable)?) throws(WebError) {
         let tls = options.address.isSecure ? try Self.tls(options.certificate) : nil
         handle = LoopHandle(on: nil, statistics: GatewayFigures(options.address)) { loop in
-            GatewayDriver(loop: loop, options, tls: tls, handlers: handlers)
+            GatewayDriver(loop: loop, options, tls: tls, resolver: resolver, handlers: handlers)
         }
         // It can't fail.
         try? handle.start { $0.start() }

@@ -1,4 +1,5 @@
 import BeamMedia
+import Foundation
 import Testing
 
 @testable import BeamSession
@@ -39,6 +40,17 @@ struct BrowserFuzzTests {
                 let hex = input.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
                 Issue.record("\(target.rawValue), seed \(seed): \(error). Keep it in FailCases: \(hex)")
             }
+        }
+    }
+
+    /// Where `Scripts/fuzz --sanitize` begins, and what once failed there.
+    @Test(arguments: Target.allCases) func theCorpusPasses(target: Target) throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Corpus/\(target.rawValue)")
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        #expect(!files.isEmpty)
+        for file in files {
+            let bytes = [UInt8](try Data(contentsOf: file))
+            if let error = target.body(bytes) { Issue.record("\(target.rawValue)/\(file.lastPathComponent): \(error)") }
         }
     }
 

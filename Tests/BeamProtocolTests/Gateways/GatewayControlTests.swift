@@ -200,6 +200,53 @@ struct GatewayControlTests {
         #expect(never.hasEnded && never.cleared.count == 1)
     }
 
+    /// The mountpoint outlives a lost connection, so the end makes another one for it; whatever is under way goes on to it.
+    @Test(arguments: [0, 0.5, 1.5, 12.5])
+    func theEndRemovesWhatIsThereWhileThereIsNoConnection(secondsLater: Double) {
+        var gateway = FakeGateway()
+        gateway.run(12)
+        // What comes after the new connection isn't answered, so that it is just being asked, or waits to be asked again.
+        gateway.answers["session"] = .some(nil)
+        gateway.lose()
+        gateway.run(secondsLater)
+        gateway.answers = [:]
+        let isAsking = gateway.isConnected
+        let connects = gateway.connects.count
+        gateway.end()
+        if isAsking {
+            // The answer to the request for a session.
+            gateway.answerLast()
+        } else {
+            #expect(gateway.connects.count == connects + 1)
+        }
+        #expect(gateway.hasEnded && gateway.mountpoints.isEmpty && gateway.cleared.count == 1)
+    }
+
+    /// It can't be reached until the end: the next host finds the mountpoint among its leftovers, and replaces it.
+    @Test func whatTheEndCannotRemoveIsTheNextHostsLeftover() throws {
+        var gateway = FakeGateway()
+        gateway.run(12)
+        gateway.isReachable = false
+        gateway.lose()
+        gateway.end()
+        #expect(gateway.hasEnded && gateway.cleared.isEmpty && gateway.mountpoints.count == 1)
+        let (id, secret) = try #require(gateway.mountpoints.first.map { ($0.key, $0.value) })
+        let left = try #require(GatewayMountpoint(id: id, secret: secret))
+        var next = FakeGateway(leftovers: [left], seed: 7)
+        next.mountpoints = gateway.mountpoints
+        next.run(1)
+        #expect(next.cleared == [left] && next.mountpoints.count == 1 && next.mountpoints[id] == nil)
+        // A gateway that takes the connection and then says nothing holds nobody up for longer than 2 s.
+        var silent = FakeGateway()
+        silent.run(12)
+        silent.answers["session"] = .some(nil)
+        silent.lose()
+        silent.end()
+        #expect(!silent.hasEnded)
+        silent.run(2.1)
+        #expect(silent.hasEnded && silent.cleared.isEmpty)
+    }
+
     /// What isn't asked for changes nothing.
     @Test func messagesOutOfTurnAreIgnored() {
         var gateway = FakeGateway()

@@ -7,20 +7,14 @@ import Testing
 
 /// Gateways that break the rules, and where browsers are sent on to.
 struct HostileGatewayTests {
-    /// A WebSocket's frame as a server sends it.
-    private static func frame(_ first: UInt8, _ payload: [UInt8]) -> [UInt8] {
-        let length =
-            payload.count < 126
-            ? [UInt8(payload.count)] : [126, UInt8(payload.count >> 8), UInt8(truncatingIfNeeded: payload.count)]
-        return [first] + length + payload
-    }
-
     private static let floods: [String: [UInt8]] = [
-        "pings": frame(0x89, []), "long pings": frame(0x89, Array(repeating: 7, count: 125)), "pongs": frame(0x8A, []),
-        "texts": frame(0x81, Array(#"{"janus":"ack"}"#.utf8)),
-        "long texts": frame(
+        "pings": WebSocketBytes.frame(0x89, []),
+        "long pings": WebSocketBytes.frame(0x89, Array(repeating: 7, count: 125)),
+        "pongs": WebSocketBytes.frame(0x8A, []),
+        "texts": WebSocketBytes.frame(0x81, Array(#"{"janus":"ack"}"#.utf8)),
+        "long texts": WebSocketBytes.frame(
             0x81, Array(#"{"janus":"ack","x":""#.utf8) + Array(repeating: 0x61, count: 60_000) + Array("\"}".utf8)),
-        "one text without end": frame(0x01, [0x7B]) + frame(0x00, [0x20]),
+        "one text without end": WebSocketBytes.frame(0x01, [0x7B]) + WebSocketBytes.frame(0x00, [0x20]),
     ]
 
     /// Whatever it sends without end, the connection is closed soon, and is made again after a pause.

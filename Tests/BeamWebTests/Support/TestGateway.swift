@@ -2,6 +2,8 @@ import BeamMedia
 import BeamSession
 import BeamWire
 import Foundation
+import NIOCore
+import NIOPosix
 import Testing
 
 @testable import BeamWeb
@@ -20,7 +22,7 @@ final class TestGateway: Sendable {
 
     init(
         _ address: String, _ credentials: GatewayCredentials = GatewayCredentials(), certificate: String? = nil,
-        leftovers: [GatewayMountpoint] = [], hasSound: Bool = false
+        leftovers: [GatewayMountpoint] = [], hasSound: Bool = false, resolver: (any Resolver & Sendable)? = nil
     ) throws {
         var random = SystemRandomNumberGenerator()
         let (told, events, cleared) = (self.told, self.events, self.cleared)
@@ -34,7 +36,7 @@ final class TestGateway: Sendable {
             handlers: WebGateway.Handlers(
                 requestKeyframe: { told.append(.keyframe(layer: $0)) },
                 onDemand: { told.append(.demand($0, layer: $1)) }, onSoundDemand: { told.append(.sound($0)) },
-                onEvent: { events.append($0) }, onCleared: { cleared.append($0) }))
+                onEvent: { events.append($0) }, onCleared: { cleared.append($0) }), resolver: resolver)
     }
 
     deinit { gateway.shutdown() }

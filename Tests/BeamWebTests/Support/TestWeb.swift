@@ -24,6 +24,17 @@ final class Log<Element: Sendable>: @unchecked Sendable {
 
     var all: [Element] { condition.withLock { elements } }
 
+    /// Until there are so many. False after 60 s.
+    func wait(forCount count: Int) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: 60)
+        return condition.withLock {
+            while elements.count < count {
+                guard condition.wait(until: deadline) else { return elements.count >= count }
+            }
+            return true
+        }
+    }
+
     /// The first element that fits. Nil after `seconds`; the default is far longer than any correct run takes.
     func wait(seconds: Double = 60, for isIt: (Element) -> Bool) -> Element? {
         let deadline = Date(timeIntervalSinceNow: seconds)

@@ -111,17 +111,23 @@ public struct GatewayControl: Sendable {
         }
     }
 
-    /// Destroys the mountpoint; `.ended` follows, after 2 s at the latest.
+    /// Destroys the mountpoint; `.ended` follows, after 2 s at the latest. Without a connection one more is tried. If that
+    /// fails, too, the mountpoint isn't `.cleared`: it is a leftover for the next host.
     public mutating func end(now: MediaTime) {
         guard endsAt == nil else { return }
         endsAt = now + Self.endPatience
         stop()
+        // There is nothing to destroy.
+        guard wasAsked else { return finish() }
         switch stage {
         case .beginning(let handle, _), .running(let handle, _): destroy(handle, now: now)
         case .asking(.polling(let handle), _, _), .asking(.checking(let handle), _, _),
-            .asking(.creating(let handle, _), _, _):
+            .asking(.creating(let handle, _), _, _), .asking(.clearing(let handle, _), _, _):
             destroy(handle, now: now)
-        default: finish()
+        case .resting: connect(now: now)
+        // `attached` goes on from there.
+        case .connecting, .asking(.session, _, _), .asking(.attaching, _, _): break
+        case .asking(.destroying, _, _), .over: break
         }
     }
 
@@ -153,15 +159,18 @@ public struct GatewayControl: Sendable {
         if let endsAt, endsAt <= now { return finish() }
         if let lostAt, hasBegun, lostAt + Self.afterlife <= now { return stop() }
         switch stage {
-        case .resting:
-            stage = .connecting(since: now)
-            outputs.append(.connect)
+        case .resting: connect(now: now)
         case .connecting: giveUp(.unreachable(reason: "no answer"), now: now)
         case .asking: giveUp(.silent, now: now)
         case .beginning: sendingFailed(.unreachable(reason: "no way to it was found"), now: now)
         case .running(let handle, _): ask(.polling(handle), .info(handle, configuration.mountpoint), now: now)
         case .over: break
         }
+    }
+
+    private mutating func connect(now: MediaTime) {
+        stage = .connecting(since: now)
+        outputs.append(.connect)
     }
 
     // MARK: Requests
@@ -223,7 +232,9 @@ public struct GatewayControl: Sendable {
     // MARK: Steps
 
     private mutating func attached(_ handle: JanusRequest.Handle, now: MediaTime) {
-        if let next = leftovers.first {
+        if endsAt != nil {
+            destroy(handle, now: now)
+        } else if let next = leftovers.first {
             ask(.clearing(handle, next), .destroy(handle, next), now: now)
         } else if isCreated {
             ask(.checking(handle), .info(handle, configuration.mountpoint), now: now)
