@@ -178,6 +178,23 @@ def closed(after: int) -> Behaviour:
     return play
 
 
+def silent(after: int) -> Behaviour:
+    """Says nothing any more after so many answers, and keeps the connection; before all of them, not even that it is open."""
+
+    def play(gateway: FalseGateway, line: Line) -> None:
+        if after:
+            line.open()
+        for _ in range(after - 1):
+            line.say(gateway.answer(line.read()))
+        line.socket.settimeout(0.2)
+        while not gateway.is_over.is_set():
+            with contextlib.suppress(TimeoutError):
+                if not line.socket.recv(65536):
+                    return
+
+    return play
+
+
 def storm(gateway: FalseGateway, line: Line) -> None:
     """Is ready, and asks for keyframes as fast as it can, and says that none, some or no end of viewers watch."""
     line.open()
@@ -226,6 +243,8 @@ def all_behaviours() -> list[Behaviour]:
                plain(CLOSE), plain(PING, b"x" * 126), b"\x81"]
     heads = [raw(b"HTTP/1.1 200 OK\r\n\r\n"), raw(b"SSH-2.0-x\r\n"), raw(b"HTTP/1.1 101 x\r\n\r\n"), raw(b"\0" * 65536, 64),
              raw(b"HTTP/1.1 101 " + b"x" * 65536, 64), raw(b""), raw(b"HTTP/1.1 101 x\r\n" + b"a: b\r\n" * 9000)]
+    heads += [raw(b"HTTP/1.1 %d x\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % (status, place))
+              for status in (301, 302, 307) for place in (b"ws://127.0.0.1:1/", b"file:///dev/zero", b"/")]
     return [*(flood(sent, after) for after in (0, 4) for sent in floods), *lies, *(flood(sent, 1) for sent in frames),
             *heads, *(closed(after) for after in range(5))]
 
@@ -234,11 +253,13 @@ class Gateways:
     """Several false gateways. Call `run` in a process of its own."""
 
     def __init__(self, count: int) -> None:
-        """One is a storm; the others share the rest."""
+        """One is a storm, one is silent in ever new places; the others share the rest."""
         rest = all_behaviours()
         random.Random(35).shuffle(rest)
         shared = itertools.cycle(rest)
-        self.all = [FalseGateway(itertools.repeat(storm)), *(FalseGateway(shared) for _ in range(count - 1))]
+        silence = itertools.cycle([silent(after) for after in (5, 0, 1, 2, 3, 4)])
+        self.all = [FalseGateway(itertools.repeat(storm)), FalseGateway(silence),
+                    *(FalseGateway(shared) for _ in range(count - 2))]
 
     @property
     def words(self) -> list[str]:

@@ -10,8 +10,8 @@ MOST_GATEWAYS = 8
 
 class FalseGateways(Attack):
     """Of 8 gateways one asks for keyframes without end and says that no end of browsers watch; the others flood the host with
-    pings and messages that they don't read, answer with huge numbers, wrong types and deep JSON, break WebSocket's rules, and
-    close, each time that the host comes back."""
+    pings and messages that they don't read, answer with huge numbers, wrong types and deep JSON, break WebSocket's rules, send
+    it on to other addresses, say nothing any more, and close, each time that the host comes back."""
 
     name = "web-gateway"
 

@@ -5,7 +5,7 @@ import os
 import time
 from typing import Any
 
-from lab.bench.web import load, minutes, sound
+from lab.bench.web import gateway, load, minutes, sound
 from lab.bench.web.page import Page, firsts, summary, watching
 from lab.bench.web.place import CLEAN, Place
 from lab.common import build, isolation, records, rows, tables
@@ -299,5 +299,6 @@ def loss_lines(row: Figures) -> list[Line]:
 
 ROWS = {"latency": (latency, latency_lines), "first": (first, first_lines), "still": (still, still_lines),
         "slept": (slept, slept_lines), "loss": (loss, loss_lines), "load": (load.load, load.lines),
-        "minutes": (minutes.minutes, minutes.lines), "sound": (sound.sound, sound.lines)}
+        "minutes": (minutes.minutes, minutes.lines), "sound": (sound.sound, sound.lines),
+        "gateway": (gateway.gateway, gateway.lines)}
 NAMES = tuple(ROWS)
