@@ -75,6 +75,9 @@ public final class StationServer: Sendable {
     /// Replaces the code.
     public func renewCode() { handle.perform { $0.handle(.door(.renewCode)) } }
 
+    /// Waits until the event loop answers. False: it has ended.
+    public var answers: Bool { handle.ask { _ in true } ?? false }
+
     /// Tells the senders and closes all connections; returns when that is done, after 2 s at the latest.
     public func shutdown() { handle.end() }
 }

@@ -145,12 +145,13 @@ public struct CommandContext: Sendable {
 
     private static let lostDisplay =
         "The display has gone: its X server or compositor has ended, or the connection to it was lost. "
-        + "Watch again when it is back."
+        + "Start this again when it is back."
 
     /// How the program ends because a person has said at the desktop that nothing is to be shared. A service that fails
     /// is started again, and would ask that person again, so that it ends in order.
     public func ending(byWish reason: String) -> Ending {
-        guard ServiceManager.current != nil else { return .failed(reason) }
+        guard let service = ServiceManager.current else { return .failed(reason) }
+        service.show(reason)
         log.notice("\(reason)")
         return .done
     }
@@ -158,7 +159,7 @@ public struct CommandContext: Sendable {
     /// Prints the reason of `ending`, and throws its exit status.
     public func conclude(_ ending: Ending) throws {
         switch ending {
-        case .done, .timeLimit: return
+        case .done, .timeLimit: ServiceManager.current?.endsInOrder()
         case .failed(let reason):
             log.error("beamroom: \(reason)")
             throw ExitStatus(1)

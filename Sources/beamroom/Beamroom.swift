@@ -32,7 +32,7 @@ struct Beamroom: ParsableCommand {
             if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
                 throw ValidationError(error)
             }
-            var command = try joined()?.parse() ?? parseAsRoot(arguments)
+            var command = try command(joined())
             try command.run()
         } catch {
             end(with: error)
@@ -41,6 +41,11 @@ struct Beamroom: ParsableCommand {
 
     /// What the command line and the file of settings say now. Nil: the file has no say.
     static func joined() throws -> SettingsJoining? { try SettingsJoining(arguments) }
+
+    /// - Parameter joined: nil: the command line alone says what to do.
+    static func command(_ joined: SettingsJoining?) throws -> any ParsableCommand {
+        try joined?.parse() ?? parseAsRoot(arguments)
+    }
 
     private static var arguments: [String] { NegativeValues.joined(Array(CommandLine.arguments.dropFirst())) }
 

@@ -17,7 +17,7 @@ extension EndToEnd {
         @Test func aServiceTellsHowItDoesAndReadsItsSettingsAgain() throws {
             let ports = try Ports()
             try write("[share]\naccept = \"none\"\n")
-            let manager = try Manager(machine.file("notify"))
+            let manager = try ServiceListener(machine.file("notify"))
             let journal = machine.file("journal")
             try Data().write(to: URL(filePath: journal))
             var status = stat()
@@ -88,20 +88,22 @@ extension EndToEnd {
             #expect(ending == .exited(64) && words.contains("debug"))
         }
 
-        @Test(.enabled(if: Tool.exists("systemd-analyze"), "systemd-analyze isn't installed (package systemd)"))
-        func aUnitIsWrittenThatSystemdTakes() throws {
+        @Test(
+            .enabled(if: Tool.exists("systemd-analyze"), "systemd-analyze isn't installed (package systemd)"),
+            arguments: [
+                (["share", "--source", "pattern"], UserSystemd.unit),
+                (["watch", "--wait", "--windowed"], UserSystemd.receiver),
+            ])
+        func aUnitIsWrittenThatSystemdTakes(command: [String], name: String) throws {
             let folder = machine.settings + "/systemd/user/"
-            let unit = folder + "app-org.beamroom.BeamRoom.service"
-            let link = folder + "graphical-session.target.wants/app-org.beamroom.BeamRoom.service"
-            let name = "50% of \"$HOME\""
+            let (unit, link) = (folder + name, folder + "graphical-session.target.wants/" + name)
             let (ending, _, words) = try Program.run(
-                ["share", "--name", name, "--at-login", "--source", "pattern"], machine: machine)
+                command + ["--at-login", "--name", "50% of \"$HOME\""], machine: machine)
             #expect(ending == .exited(0) && words.contains(unit), "\(words)")
             let text = try String(contentsOfFile: unit, encoding: .utf8)
+            let line = command.map { "\"\($0)\"" }.joined(separator: " ")
             #expect(
-                text.contains(
-                    #"ExecStart="\#(Program.path)" "share" "--name" "50%% of \"$$HOME\"" "--source" "pattern""#),
-                "\(text)")
+                text.contains(#"ExecStart="\#(Program.path)" \#(line) "--name" "50%% of \"$$HOME\"""#), "\(text)")
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == unit)
             let verified = try ChildProcess(
                 "systemd-analyze", ["--user", "--man=no", "verify", unit],
@@ -110,13 +112,13 @@ extension EndToEnd {
             #expect(verified.errorText == "", "\(verified.errorText)")
 
             // Once more: the new options take the place of the old ones.
-            _ = try Program.run(["share", "--at-login", "on"], machine: machine)
-            #expect(try String(contentsOfFile: unit, encoding: .utf8).contains("\(Program.path)\" \"share\"\n"))
-            let secret = try Program.run(["share", "--at-login", "--code", "271828"], machine: machine)
-            #expect(secret.ending == .exited(1) && secret.words.contains("--code-file"))
+            _ = try Program.run(command + ["--at-login", "on"], machine: machine)
+            #expect(try String(contentsOfFile: unit, encoding: .utf8).contains("\(Program.path)\" \(line)\n"))
+            let secret = try Program.run(command + ["--at-login", "--code", "271828"], machine: machine)
+            #expect(secret.ending != .exited(0) && secret.words.contains("--code"))
             #expect(try !String(contentsOfFile: unit, encoding: .utf8).contains("271828"))
             for answer in ["doesn't start with your session any more", "so nothing was changed"] {
-                let (ending, _, words) = try Program.run(["share", "--at-login", "off"], machine: machine)
+                let (ending, _, words) = try Program.run(command + ["--at-login", "off"], machine: machine)
                 #expect(ending == .exited(0) && words.contains(answer), "\(words)")
             }
             for path in [unit, link] { #expect(access(path, F_OK) != 0) }
@@ -156,112 +158,32 @@ extension EndToEnd {
             #expect(off.ending == .exited(0))
             #expect(try systemd.wait(for: "LoadState", "not-found"))
         }
-    }
-}
 
-/// A systemd for services (`Scripts/lib/user-systemd`), and a unit in the place of a desktop.
-private final class UserSystemd: Sendable {
-    static let unit = "app-org.beamroom.BeamRoom.service"
-    private static let script =
-        (#filePath as NSString).deletingLastPathComponent + "/../../Scripts/lib/user-systemd"
-
-    /// Nil if this machine can have one, otherwise why not.
-    static let obstacle: String? = {
-        guard let check = try? ChildProcess(script, ["check"]), let ending = try? check.waitForEnd() else {
-            return "\(script) doesn't run"
+        /// Whoever has said no at the desktop isn't asked again and again.
+        @Test(
+            .enabled(if: UserSystemd.obstacle == nil, "no systemd for services: \(UserSystemd.obstacle ?? "")"),
+            .enabled(if: DesktopMocks.obstacle == nil, Comment(rawValue: DesktopMocks.obstacle ?? "")))
+        func aPersonWhoSaysNoEndsTheServiceForGood() throws {
+            let mocks = try DesktopMocks()
+            let bus = try #require(mocks.environment["DBUS_SESSION_BUS_ADDRESS"] ?? nil)
+            let script = (#filePath as NSString).deletingLastPathComponent + "/../BeamCaptureTests/Support/portal.py"
+            let portal = try ChildProcess("/usr/bin/python3", [script, bus, "refuse=Start"], input: .pipe)
+            defer { portal.end() }
+            try #require(portal.state.wait(timeout: 30) { $0.output.first } != nil, "\(portal.errorText)")
+            let systemd = try UserSystemd(machine)
+            try systemd.control("set-environment", "DBUS_SESSION_BUS_ADDRESS=\(bus)")
+            _ = try Program.run(
+                ["share", "--at-login", "--source", "portal", "--no-discovery", "--no-bluetooth", "--audio", "off"],
+                environment: systemd.environment, machine: machine)
+            try systemd.restartAtOnce(UserSystemd.unit)
+            try systemd.startSession()
+            #expect(try systemd.wait { try !systemd.property("ExecMainExitTimestampMonotonic").hasPrefix("0") })
+            // Ten times as long as systemd would wait until it starts it again.
+            pause(seconds: 1)
+            #expect(portal.outputText.components(separatedBy: "\"Start\"").count == 2, "\(portal.outputText)")
+            for (name, value) in [
+                ("ActiveState", "inactive"), ("Result", "success"), ("ExecMainStatus", "0"), ("NRestarts", "0"),
+            ] { #expect(try systemd.property(name) == value, "\(name)") }
         }
-        return ending == .exited(0) ? nil : check.errorText
-    }()
-
-    private let process: ChildProcess
-    /// For whoever is to reach it.
-    let environment: [String: String?]
-    private let units: String
-
-    init(_ machine: Machine) throws {
-        let folder = machine.file("systemd")
-        units = machine.settings + "/systemd/user"
-        try FileManager.default.createDirectory(atPath: units, withIntermediateDirectories: true)
-        environment = ["XDG_RUNTIME_DIR": folder + "/runtime"]
-        process = try ChildProcess(
-            Self.script, ["run", folder],
-            environment: [
-                "XDG_STATE_HOME": machine.state, "XDG_CONFIG_HOME": machine.settings, "DISPLAY": nil,
-                "WAYLAND_DISPLAY": nil,
-            ])
-        guard try wait(until: { try control("is-active", "--quiet", "basic.target") }) else {
-            throw HarnessError("no systemd: \(process.errorText)")
-        }
-    }
-
-    /// As a desktop does it.
-    func startSession() throws {
-        try "[Unit]\nBindsTo=graphical-session.target\n".write(
-            toFile: units + "/desk.target", atomically: true, encoding: .utf8)
-        guard try control("daemon-reload"), try control("start", "desk.target") else {
-            throw HarnessError("no session: \(process.errorText)")
-        }
-    }
-
-    private func run(_ arguments: [String]) throws -> (Bool, String) {
-        let tool = try ChildProcess("systemctl", ["--user"] + arguments, environment: environment)
-        let ending = try tool.waitForEnd()
-        return (ending == .exited(0), tool.outputText)
-    }
-
-    @discardableResult func control(_ arguments: String...) throws -> Bool { try run(arguments).0 }
-
-    func property(_ name: String) throws -> String { try run(["show", Self.unit, "--property", name, "--value"]).1 }
-
-    /// Whether the unit's property comes to be that.
-    func wait(for name: String, _ value: String) throws -> Bool { try wait { try property(name) == value } }
-
-    func wait(until isSo: () throws -> Bool) throws -> Bool {
-        let end = Date(timeIntervalSinceNow: 30)
-        while Date() < end {
-            if try isSo() { return true }
-            usleep(50_000)
-        }
-        return false
-    }
-}
-
-/// In systemd's place: receives what a service tells it.
-private final class Manager: Sendable {
-    let path: String
-    private let socket: Int32
-
-    init(_ path: String) throws {
-        self.path = path
-        socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        guard socket >= 0, path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
-            throw HarnessError("The path \(path) is too long for a socket.")
-        }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let isBound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
-        }
-        guard isBound else { throw HarnessError.system("binding \(path)") }
-        var patience = timeval(tv_sec: 30, tv_usec: 0)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-    }
-
-    deinit { close(socket) }
-
-    /// Reads until a message has this line; answers its lines.
-    func wait(for line: String) throws -> [String] {
-        let end = Date(timeIntervalSinceNow: 30)
-        while Date() < end {
-            var bytes = [UInt8](repeating: 0, count: 4096)
-            let count = recv(socket, &bytes, bytes.count, 0)
-            guard count > 0 else { break }
-            let lines = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: "\n").map(String.init)
-            if lines.contains(line) { return lines }
-        }
-        throw HarnessError("“\(line)” didn't come.")
     }
 }

@@ -13,6 +13,7 @@ public final class ServiceManager: Sendable {
     private let patience: Duration?
     private let lastSign = Mutex<MediaTime?>(nil)
     private let lastStatus = Mutex<String?>(nil)
+    private let wasReady = Mutex(false)
 
     /// Nil: nobody wants to hear anything, or this machine has no libsystemd.
     public static let current = ServiceManager()
@@ -25,7 +26,20 @@ public final class ServiceManager: Sendable {
     }
 
     /// The service does what it is for; `status`: what that is, in a line.
-    public func ready(_ status: String) { tell("READY=1\nSTATUS=\(Self.line(status))") }
+    public func ready(_ status: String) {
+        wasReady.withLock { $0 = true }
+        tell("READY=1\nSTATUS=\(Self.line(status))")
+    }
+
+    /// The service ends because it is meant to, whether it was ready or not. systemd takes an end before that for a
+    /// failure, whatever the exit status, and would start it again.
+    public func endsInOrder() {
+        let wasReady = wasReady.withLock { wasReady in
+            defer { wasReady = true }
+            return wasReady
+        }
+        if !wasReady { tell("READY=1") }
+    }
 
     /// What the service does now, in a line. What was said before isn't said again.
     public func show(_ status: String) {

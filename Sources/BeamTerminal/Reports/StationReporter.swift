@@ -1,3 +1,4 @@
+import BeamDesktop
 import BeamLog
 import BeamNetwork
 import BeamSession
@@ -14,6 +15,8 @@ public final class StationReporter: Sendable {
         var hasWaited = false
         /// Nothing is shown: another code isn't news then.
         var isWaiting = false
+        /// What systemd shows of the service.
+        var status = "Waiting for a sender"
         /// The address of this machine is to be said as soon as it has one; nil: it was said.
         var addressless: AddressText?
     }
@@ -57,7 +60,11 @@ public final class StationReporter: Sendable {
             )
         }
         early.release { report($0) }
+        ServiceManager.current?.ready(serviceStatus)
     }
+
+    /// What it does now, in a line.
+    public var serviceStatus: String { state.withLock { $0.status } }
 
     public func handle(_ notice: Station.Notice) { if !early.hold(notice) { report(notice) } }
 
@@ -83,6 +90,7 @@ public final class StationReporter: Sendable {
         case .waiting(let code):
             let (isFirst, isNews, port) = state.withLock { state in
                 defer { (state.hasWaited, state.isWaiting) = (true, true) }
+                state.status = "Waiting for a sender"
                 return (!state.hasWaited, !state.isWaiting, state.port)
             }
             guard isNews else { return }
@@ -95,17 +103,20 @@ public final class StationReporter: Sendable {
                 context.say("Waiting again.", as: .status)
             }
         case .awaiting(let sender):
-            state.withLock { $0.isWaiting = false }
+            setStatus("“\(sender.name)” is about to show its screen")
             context.tell(
                 .receiver(.awaited(sender)), "“\(sender.name)” (\(sender.address)) is about to show its screen.",
                 as: .status)
         case .showing(let sender):
-            state.withLock { $0.isWaiting = false }
+            setStatus("Shows “\(sender.name)”")
             context.tell(
                 .receiver(.showing(sender)), "The screen of “\(sender.name)” (\(sender.address)) is shown.", as: .status
             )
         }
     }
+
+    /// Something is shown, or about to be.
+    private func setStatus(_ status: String) { state.withLock { ($0.isWaiting, $0.status) = (false, status) } }
 
     /// The reporter of the screen of that number; nil: another one has followed already.
     private func reporter(_ number: Int, _ sender: StationSession.Sender) -> WatchReporter? {
@@ -126,6 +137,10 @@ public final class StationReporter: Sendable {
         if let words = state.withLock({ $0.addressless }), words.isReachable() {
             state.withLock { $0.addressless = nil }
             context.say(words.sentence())
+        }
+        if let service = ServiceManager.current, station.answers {
+            service.show(serviceStatus)
+            service.live()
         }
         guard let watched = station.watched, let shown = state.withLock({ $0.shown }), shown.number == watched.number
         else { return }

@@ -27,6 +27,13 @@ final class KnownSenders: Sendable {
         try store.watchDevices { onChange($0.map(Self.senders)) }
     }
 
+    /// Reads them once more, on the keeper's thread. Nothing is read if too much waits there already.
+    func read(_ onRead: @escaping @Sendable (Result<[DeviceKey: String], TrustStoreError>) -> Void) {
+        _ = keeper.perform { store in
+            onRead(Result { () throws(TrustStoreError) in Self.senders(try store.devices()) })
+        }
+    }
+
     /// Remembers a sender, on the keeper's thread. `onDone` gets a warning if that fails; nil: it is remembered.
     func remember(_ device: DeviceKey, name: String, onDone: @escaping @Sendable (_ warning: String?) -> Void) {
         let sender = RememberedDevice(name: name, key: device, roles: [.sender], pairedAt: Date())

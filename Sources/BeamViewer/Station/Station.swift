@@ -114,19 +114,21 @@ public final class Station: Sendable {
                 bindAddress: options.bindAddress, port: options.port, identity: identity,
                 door: Door.Configuration(acceptance: .none, deviceName: options.name, trust: trust))
         ) { [self] in happened($0) }
-        let watch = try senders.watch { [onNotice] result in
-            switch result {
-            case .success(let devices): server.setRemembered(devices)
-            case .failure(let error):
-                server.setRememberedUnreadable()
-                onNotice(.warning("No remembered sender is let in until this is corrected. \(error)"))
-            }
-        }
+        let watch = try senders.watch { [self] in learn($0, server) }
         change { $0.port = server.port }
         parts.withLock { ($0.server, $0.watch) = (server, watch) }
         refresh()
         if options.isAnnounced { announce(server.port) }
         return server.port
+    }
+
+    private func learn(_ devices: Result<[DeviceKey: String], TrustStoreError>, _ server: StationServer) {
+        switch devices {
+        case .success(let devices): server.setRemembered(devices)
+        case .failure(let error):
+            server.setRememberedUnreadable()
+            onNotice(.warning("No remembered sender is let in until this is corrected. \(error)"))
+        }
     }
 
     private func announce(_ port: UInt16) {
@@ -181,6 +183,15 @@ public final class Station: Sendable {
         parts.withLock { $0.server }?.endShowing()
         return true
     }
+
+    /// Reads the list of known senders again, on another thread.
+    public func reloadDevices() {
+        guard let server = parts.withLock({ $0.server }) else { return }
+        senders.read { [self] in learn($0, server) }
+    }
+
+    /// Waits until the network's event loop answers. False: it doesn't run.
+    public var answers: Bool { parts.withLock { $0.server }?.answers ?? false }
 
     /// Replaces the code.
     public func renewCode() { parts.withLock { $0.server }?.renewCode() }

@@ -7,6 +7,12 @@ import BeamWire
 struct ReceiverOptions: ParsableArguments {
     @Flag(help: "Be a receiver: wait, full screen, for others to show their screens here with `beamroom share --to`.")
     var wait = false
+    @Option(
+        defaultAsFlag: .on,
+        help: ArgumentHelp(
+            "With --wait: have systemd start the receiver in each of your graphical sessions, with the other options that are given; off: not any more. Nothing else is done.",
+            valueName: "on|off"))
+    var atLogin: Switch?
     @Flag(help: "With --wait: open a window, and don't fill the screen.")
     var windowed = false
     @Option(
@@ -22,7 +28,8 @@ struct ReceiverOptions: ParsableArguments {
     func validate() throws {
         guard !wait else { return }
         let needsWait: [(option: String, isUsed: Bool)] = [
-            ("--windowed", windowed), ("--port", port != nil), ("--bind", bind != nil), ("--no-discovery", noDiscovery),
+            ("--at-login", atLogin != nil), ("--windowed", windowed), ("--port", port != nil), ("--bind", bind != nil),
+            ("--no-discovery", noDiscovery),
         ]
         if let bad = needsWait.first(where: \.isUsed) {
             throw ValidationError("\(bad.option) is for a receiver: add --wait, or leave \(bad.option) out.")

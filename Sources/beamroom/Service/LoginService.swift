@@ -7,17 +7,17 @@ import Glibc
 /// The unit and what enables it are files in the user's own folder, so that they can be written where no systemd of the
 /// user's runs, as over ssh: it reads them when it starts.
 struct LoginService {
-    let command: String
-    let description: String
+    let command: LoginCommand
     private let console: Console
     private let folder: URL
 
-    private var unit: URL { folder.appending(path: LoginUnit.name) }
+    private var name: String { command.unitName }
+    private var unit: URL { folder.appending(path: name) }
     /// As `systemctl --user enable` makes it.
-    private var link: URL { folder.appending(path: "graphical-session.target.wants/\(LoginUnit.name)") }
+    private var link: URL { folder.appending(path: "graphical-session.target.wants/\(name)") }
 
-    init(command: String, description: String, _ console: Console) {
-        (self.command, self.description, self.console) = (command, description, console)
+    init(_ command: LoginCommand, _ console: Console) {
+        (self.command, self.console) = (command, console)
         let environment = ProcessInfo.processInfo.environment
         // systemd.unit(5), "User Unit Search Path".
         let configuration =
@@ -26,15 +26,29 @@ struct LoginService {
         folder = configuration.appending(path: "systemd/user")
     }
 
+    /// Does what `--at-login` says, with the command line's other options. Throws the exit status.
+    static func set(_ command: LoginCommand, _ isOn: Switch, _ context: CommandContext) throws {
+        let service = LoginService(command, context.console)
+        do throws(LoginServiceError) {
+            if isOn.isOn {
+                try service.enable(Array(CommandLine.arguments.dropFirst()))
+            } else {
+                try service.disable()
+            }
+        } catch {
+            try context.conclude(.failed(error.description))
+        }
+    }
+
     /// - Parameter arguments: all of the command line after the program's name.
     func enable(_ arguments: [String]) throws(LoginServiceError) {
-        let arguments = Self.kept(of: arguments)
+        let arguments = command.kept(of: arguments)
         guard !arguments.contains(where: { $0 == "--code" || $0.hasPrefix("--code=") }) else { throw .codeInTheOpen }
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             throw .unwritten("the program's own path is unknown")
         }
         let unit = LoginUnit(
-            description: description, program: program, arguments: arguments,
+            command: command, program: program, arguments: arguments,
             folder: FileManager.default.currentDirectoryPath,
             hasNameSpaces: Systemd.run(
                 "systemd-run",
@@ -50,7 +64,7 @@ struct LoginService {
         } catch {
             throw .unwritten(error.localizedDescription)
         }
-        console.say("From now on `beamroom \(command)` starts with your graphical session: \(self.unit.path).")
+        console.say("From now on `beamroom \(command.words)` starts with your graphical session: \(self.unit.path).")
         guard Systemd.run("systemctl", ["daemon-reload"]) else {
             return console.say("It begins at your next login: no systemd of yours can be reached from here.")
         }
@@ -58,18 +72,18 @@ struct LoginService {
             return console.say(
                 "It begins when a desktop starts systemd's graphical-session.target. GNOME and KDE do; for others put "
                     + "`systemctl --user import-environment DISPLAY WAYLAND_DISPLAY XAUTHORITY XDG_CURRENT_DESKTOP; "
-                    + "systemctl --user start \(LoginUnit.name)` into what your desktop runs at its start.")
+                    + "systemctl --user start \(name)` into what your desktop runs at its start.")
         }
         // It may take as long as a person needs to answer.
-        guard Systemd.run("systemctl", ["restart", "--no-block", LoginUnit.name]) else {
-            return console.say("It couldn't be started now: `systemctl --user status \(LoginUnit.name)` says more.")
+        guard Systemd.run("systemctl", ["restart", "--no-block", name]) else {
+            return console.say("It couldn't be started now: `systemctl --user status \(name)` says more.")
         }
-        console.say("It starts now. `journalctl --user -u \(LoginUnit.name) -f` shows what it says.")
+        console.say("It starts now. `journalctl --user -u \(name) -f` shows what it says.")
     }
 
     func disable() throws(LoginServiceError) {
         // What runs ends as by Ctrl-C.
-        _ = Systemd.run("systemctl", ["stop", LoginUnit.name])
+        _ = Systemd.run("systemctl", ["stop", name])
         var isRemoved = false
         for url in [link, unit] {
             do {
@@ -84,25 +98,12 @@ struct LoginService {
         _ = Systemd.run("systemctl", ["daemon-reload"])
         console.say(
             isRemoved
-                ? "`beamroom \(command)` doesn't start with your session any more."
-                : "`beamroom \(command)` didn't start with your session, so nothing was changed.")
+                ? "`beamroom \(command.words)` doesn't start with your session any more."
+                : "`beamroom \(command.words)` didn't start with your session, so nothing was changed.")
     }
 
     private var isEnabled: Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: link.path)) != nil
-    }
-
-    /// What the unit runs: the same without `--at-login`.
-    static func kept(of arguments: [String]) -> [String] {
-        var kept: [String] = []
-        var isAfter = false
-        for argument in arguments {
-            defer { isAfter = argument == "--at-login" }
-            if argument == "--at-login" || argument.hasPrefix("--at-login=") { continue }
-            if isAfter, Switch(rawValue: argument) != nil { continue }
-            kept.append(argument)
-        }
-        return kept
     }
 }
 

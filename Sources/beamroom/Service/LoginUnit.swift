@@ -1,12 +1,8 @@
 import Foundation
 
 /// The systemd user unit that runs a command of this program in each graphical session.
-///
-/// It is named after the application's ID: a desktop's portal knows the application by it, and keeps a person's consent
-/// for it (systemd, "Desktop Environment Integration").
 struct LoginUnit {
-    /// What the unit is for, in systemd's lists.
-    var description: String
+    var command: LoginCommand
     /// The program's absolute path.
     var program: String
     /// With the command's name.
@@ -16,20 +12,17 @@ struct LoginUnit {
     /// Whether this user's systemd can give it name spaces of its own. Some machines don't let users have any.
     var hasNameSpaces: Bool
 
-    static let application = "org.beamroom.BeamRoom"
-    static let name = "app-\(application).service"
-
     var text: String {
         """
-        # Written by `beamroom share --at-login`. `beamroom share --at-login off` removes it.
+        # Written by `beamroom \(command.words) --at-login`. `beamroom \(command.words) --at-login off` removes it.
 
         [Unit]
-        Description=\(description)
+        Description=\(command.purpose)
         Documentation=man:beamroom(1)
         PartOf=graphical-session.target
         After=graphical-session.target
         ConditionFileIsExecutable=\(Self.escaped(program))
-        StartLimitIntervalSec=10min
+        StartLimitIntervalSec=1h
         StartLimitBurst=30
 
         [Service]
@@ -38,9 +31,9 @@ struct LoginUnit {
         ExecStart=\(([program] + arguments).map(Self.quoted).joined(separator: " "))
         ExecReload=/bin/kill -HUP $MAINPID
         WorkingDirectory=-\(Self.escaped(folder))
-        # The desktop may ask the person before anything is shared.
+        # \(waiting)
         TimeoutStartSec=infinity
-        # The person's own commands have 10 s at the end.
+        # \(ending)
         TimeoutStopSec=20
         WatchdogSec=60
         Restart=on-failure
@@ -55,11 +48,40 @@ struct LoginUnit {
         RestrictNamespaces=yes
         RestrictSUIDSGID=yes
         SystemCallArchitectures=native
-        \((hasNameSpaces ? Self.inNameSpaces : []).map { $0 + "\n" }.joined())
+        \((ofCommand + (hasNameSpaces ? Self.inNameSpaces : [])).map { $0 + "\n" }.joined())
         [Install]
         WantedBy=graphical-session.target
 
         """
+    }
+
+    /// Why it may take any time to start.
+    private var waiting: String {
+        switch command {
+        case .share: "The desktop may ask the person before anything is shared."
+        case .receiver: "The display may not answer yet: it is awaited."
+        }
+    }
+
+    /// Why it may take some time to end.
+    private var ending: String {
+        switch command {
+        case .share: "The person's own commands have 10 s at the end."
+        case .receiver: "Whoever sends is told of the end."
+        }
+    }
+
+    /// A receiver runs no commands of a person's, so that no call is taken from those. Memory that is written and run is
+    /// left to it, as drivers of graphics make programs; so are real-time threads, which sound needs.
+    private var ofCommand: [String] {
+        switch command {
+        case .share: []
+        case .receiver:
+            [
+                "SystemCallFilter=~@clock @cpu-emulation @module @mount @obsolete @raw-io @reboot @swap",
+                "SystemCallErrorNumber=EPERM",
+            ]
+        }
     }
 
     /// What needs name spaces. A user's systemd has them only together with one of users.

@@ -113,12 +113,12 @@ struct ShareCommand: ParsableCommand {
             json: common.json, commands: hooks.commands, figures: metrics.figures(of: "share"),
             logLevel: common.logLevel)
         defer { context.close() }
-        if let atLogin { return try setAtLogin(atLogin, context) }
+        if let atLogin { return try LoginService.set(.share, atLogin, context) }
         if listAudio { return try listSound(context) }
         if capture.isList { return try capture.printList(context) }
         try context.openMetrics(metrics.metrics)
-        let reload = ShareReload(context)
-        let endings = EndingSources(context.latch, timeLimit: common.timeLimit) { reload.perform() }
+        let reload = SettingsReload(context)
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit, reload: reload.handler)
         defer { withExtendedLifetime(endings) {} }
         let quiet = capture.quiet()
         defer { quiet.stop() }
@@ -177,7 +177,7 @@ struct ShareCommand: ParsableCommand {
         prompt.setCommands(commands)
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
-        reload.connect(host) { Asking($0, context.console, notices).acceptance }
+        reload.connect(reloadable(host, context, notices))
         if let sent { sent.reporter.offer(host.description.controlPort, by: sent.viewer) }
         control = context.openControl { reporter.status(.share, host) }
         let ticker = EverySecond {
@@ -211,16 +211,20 @@ struct ShareCommand: ParsableCommand {
         }
     }
 
-    private func setAtLogin(_ isOn: Switch, _ context: CommandContext) throws {
-        let service = LoginService(command: "share", description: "BeamRoom shares this screen", context.console)
-        do {
-            if isOn.isOn {
-                try service.enable(Array(CommandLine.arguments.dropFirst()))
-            } else {
-                try service.disable()
+    /// What changes when the settings are read again.
+    private func reloadable(_ host: Host, _ context: CommandContext, _ notices: ShareNotices?) -> SettingsReload.Subject
+    {
+        SettingsReload.Subject(
+            atOnce: ["accept", "trusted-only", "code", "log-level", "on-start", "on-join", "on-leave", "on-stop"],
+            status: { "“\(host.description.name)” is shared" }, reloadDevices: { host.reloadDevices() }
+        ) { command, changed in
+            guard let command = command as? ShareCommand else { return }
+            context.apply(commands: command.hooks.commands, logLevel: command.common.logLevel)
+            if !changed.isDisjoint(with: ["accept", "trusted-only"]) {
+                host.setPolicy(
+                    Asking(command, context.console, notices).acceptance, takesNewViewers: !command.trustedOnly)
             }
-        } catch {
-            try context.conclude(.failed(error.description))
+            if changed.contains("code"), let code = command.code.code { host.setCode(code) }
         }
     }
 

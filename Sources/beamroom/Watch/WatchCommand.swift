@@ -102,10 +102,12 @@ struct WatchCommand: ParsableCommand {
         let context = CommandContext(
             json: common.json, figures: metrics.figures(of: "watch"), logLevel: common.logLevel)
         defer { context.close() }
+        if let atLogin = receiver.atLogin { return try LoginService.set(.receiver, atLogin, context) }
         try context.openMetrics(metrics.metrics)
-        let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
+        let reload = receiver.wait ? SettingsReload(context) : nil
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit, reload: reload?.handler)
         defer { withExtendedLifetime(endings) {} }
-        if receiver.wait { return try waitForSenders(context) }
+        if let reload { return try waitForSenders(context, reload) }
         for doubt in hosts.compactMap(\.doubt) { context.say(doubt) }
         let desk = QuestionDesk(context.console, programs: context.programs)
         if hosts.count > 1 { return try watchSeveral(context, desk) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamDesktop
 import BeamDisplay
 import BeamMedia
 import BeamTerminal
@@ -32,7 +33,7 @@ extension WatchCommand {
         }
     }
 
-    func waitForSenders(_ context: CommandContext) throws {
+    func waitForSenders(_ context: CommandContext, _ reload: SettingsReload) throws {
         let desk = QuestionDesk(context.console, programs: context.programs)
         let shownName = ShownText.line(name ?? MachineName.current)
         let takesCode = !playback.noWindow || context.console.isTerminal
@@ -54,17 +55,18 @@ extension WatchCommand {
             context.console.finish()
             try context.conclude(ending)
         }
-        try finish(run(station, reporter, context, finish: finish))
+        try finish(run(station, reporter, context, reload, finish: finish))
     }
 
     private func run(
-        _ station: Station, _ reporter: StationReporter, _ context: CommandContext,
+        _ station: Station, _ reporter: StationReporter, _ context: CommandContext, _ reload: SettingsReload,
         finish: @escaping @Sendable (Ending) throws -> Void
     ) -> Ending {
         /// Senders may come.
         func begin() {
             do {
                 reporter.ready(port: try station.start(), bindAddress: receiver.bind)
+                reload.connect(Self.reloadable(station, reporter, context))
             } catch {
                 context.latch.end(.failed("\(error)"))
             }
@@ -89,6 +91,18 @@ extension WatchCommand {
         }
     }
 
+    /// What changes when the settings are read again.
+    private static func reloadable(
+        _ station: Station, _ reporter: StationReporter, _ context: CommandContext
+    ) -> SettingsReload.Subject {
+        SettingsReload.Subject(
+            atOnce: ["log-level"], status: { reporter.serviceStatus }, reloadDevices: { station.reloadDevices() }
+        ) { command, _ in
+            guard let command = command as? WatchCommand else { return }
+            context.apply(commands: [:], logLevel: command.common.logLevel)
+        }
+    }
+
     /// A receiver may be started with the machine, before its display answers. One that isn't even named won't come.
     ///
     /// - Returns: false if the program is to end.
@@ -109,6 +123,7 @@ extension WatchCommand {
                 guard isNamed else { throw error }
                 if !hasSaid { context.say("\(error) It is tried again every second. Ctrl-C ends.") }
                 hasSaid = true
+                ServiceManager.current?.show("Waiting for the display")
             }
             // Signals are taken by another thread.
             usleep(1_000_000)

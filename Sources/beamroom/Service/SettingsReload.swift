@@ -1,25 +1,29 @@
+import ArgumentParser
 import BeamDesktop
-import BeamHost
-import BeamSession
 import BeamTerminal
 import Synchronization
 
-/// Reads the file of settings and the paired devices again while a screen is shared (SIGHUP).
+/// Reads the file of settings and the paired devices again while a command runs (SIGHUP).
 ///
-/// What says who is let in, and what is written and run, changes at once. The rest has made the host what it is, and takes
-/// a new start, which the person is told.
-final class ShareReload: Sendable {
-    /// Names of options that are in force at once.
-    private static let atOnce: Set<String> = [
-        "accept", "trusted-only", "code", "log-level", "on-start", "on-join", "on-leave", "on-stop",
-    ]
+/// Some options are in force at once. The rest has made what runs what it is, and takes a new start, which the person is
+/// told.
+final class SettingsReload: Sendable {
+    /// What runs, and changes.
+    struct Subject: Sendable {
+        /// Names of options that are in force at once.
+        var atOnce: Set<String>
+        /// What the service does, as systemd shows it.
+        var status: @Sendable () -> String
+        var reloadDevices: @Sendable () -> Void
+        /// Puts into force what can be: the command as it would be started now, and the names of options that aren't as
+        /// they were.
+        var apply: @Sendable (any ParsableCommand, Set<String>) -> Void
+    }
 
     private struct State {
         /// As last read.
         var settings: [String: [String]] = [:]
-        var host: Host?
-        /// How viewers without a code are let in, as a command has it here.
-        var acceptance: (@Sendable (ShareCommand) -> Door.Acceptance)?
+        var subject: Subject?
     }
 
     private let context: CommandContext
@@ -31,40 +35,27 @@ final class ShareReload: Sendable {
     }
 
     /// From now on there is what changes.
-    func connect(_ host: Host, acceptance: @escaping @Sendable (ShareCommand) -> Door.Acceptance) {
-        state.withLock { ($0.host, $0.acceptance) = (host, acceptance) }
-    }
+    func connect(_ subject: Subject) { state.withLock { $0.subject = subject } }
+
+    /// What a signal calls.
+    var handler: @Sendable () -> Void { { [self] in perform() } }
 
     /// Not on an event loop: it reads files.
-    func perform() {
-        guard let (host, acceptance) = state.withLock({ state in state.host.map { ($0, state.acceptance) } }) else {
-            // The settings were read a moment ago.
-            return
-        }
+    private func perform() {
+        // Nil: the settings were read a moment ago.
+        guard let subject = state.withLock({ $0.subject }) else { return }
         ServiceManager.current?.reloading()
-        defer { ServiceManager.current?.ready("“\(host.description.name)” is shared") }
-        host.reloadDevices()
+        defer { ServiceManager.current?.ready(subject.status()) }
+        subject.reloadDevices()
         do {
             let joined = try Beamroom.joined()
             let changed = change(to: Self.values(joined?.settings ?? []))
-            if let command = try joined?.parse() as? ShareCommand {
-                apply(command, changed, host, acceptance?(command))
-            }
-            context.say(Self.words(changed))
+            subject.apply(try Beamroom.command(joined), changed)
+            context.say(Self.words(changed, atOnce: subject.atOnce))
         } catch {
             context.say(
                 "Warning: The settings weren't read again, and those before stay in force. \(Self.reason(error))")
         }
-    }
-
-    private func apply(
-        _ command: ShareCommand, _ changed: Set<String>, _ host: Host, _ acceptance: Door.Acceptance?
-    ) {
-        context.apply(commands: command.hooks.commands, logLevel: command.common.logLevel)
-        if let acceptance, !changed.isDisjoint(with: ["accept", "trusted-only"]) {
-            host.setPolicy(acceptance, takesNewViewers: !command.trustedOnly)
-        }
-        if changed.contains("code"), let code = command.code.code { host.setCode(code) }
     }
 
     /// The names of those that aren't as they were.
@@ -79,7 +70,7 @@ final class ShareReload: Sendable {
         Dictionary(settings.map { ($0.name, $0.values) }, uniquingKeysWith: { $1 })
     }
 
-    private static func words(_ changed: Set<String>) -> String {
+    private static func words(_ changed: Set<String>, atOnce: Set<String>) -> String {
         let (now, later) = (changed.intersection(atOnce).sorted(), changed.subtracting(atOnce).sorted())
         guard !changed.isEmpty else {
             return "The settings and the paired devices were read again: nothing has changed."
