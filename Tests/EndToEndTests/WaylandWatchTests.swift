@@ -104,5 +104,70 @@ extension EndToEnd {
                 #expect(try desktop.window(of: "beamroom") == nil)
             }
         }
+
+        private func wait(on desktop: WaylandDesktop, _ variables: [String: String?] = [:], port: UInt16) throws
+            -> ProgramProcess
+        {
+            let receiver = try ProgramProcess(
+                [
+                    "watch", "--wait", "--json", "--no-audio", "--no-discovery", "--bind", "127.0.0.1", "--port",
+                    "\(port)", "--name", "Hall", "--time-limit", "60",
+                ],
+                environment: desktop.environment.merging(["XDG_RUNTIME_DIR": desktop.runtime]) { $1 }
+                    .merging(variables) { $1 }, input: .terminal)
+            try receiver.waitFor("waiting")
+            return receiver
+        }
+
+        @Test func aReceiverShowsItsCodeAndASendersScreenUntilItsDisplayGoes() throws {
+            let desktop = try WaylandDesktop()
+            let (port, sofa) = (try FreePort.stream(), try Machine())
+            let empty = try desktop.screenshot()
+            let receiver = try wait(on: desktop, port: port)
+            defer { receiver.end() }
+            var waiting = empty
+            func changes(from before: Screenshot) throws -> Bool {
+                try eventually(timeout: 20) {
+                    waiting = try desktop.screenshot()
+                    return waiting.differingPixels(before) > 50_000
+                }
+            }
+            #expect(try changes(from: empty))
+            let sender = try Program.share(
+                .pattern + ["--to", "127.0.0.1:\(port)", "--to-code-file", sofa.codeFile(receiver.shownCode())],
+                ports: Ports(), accept: "none", machine: sofa)
+            defer { sender.end() }
+            try receiver.waitFor("first-frame")
+            #expect(try changes(from: waiting))
+            let seen = receiver.lineCount
+            sender.interrupt()
+            try receiver.waitFor("waiting", from: seen)
+            desktop.end()
+            #expect(try receiver.waitForEnd() == .exited(1))
+            #expect(receiver.errorText.contains("The display has gone"), "\(receiver.errorText)")
+        }
+
+        /// A compositor for one program, which wants windows to draw their title bars themselves.
+        @Test(.enabled(if: Tool.exists("cage"), "cage isn't installed (package cage)"))
+        func aReceiverIsSeenInAKiosk() throws {
+            let desktop = try WaylandDesktop()
+            let command = WaylandDesktop.withoutRoot + ["cage", "--", "sleep", "60"]
+            let kiosk = try ChildProcess(
+                command[0], Array(command.dropFirst()),
+                environment: desktop.environment.merging(
+                    [
+                        "XDG_RUNTIME_DIR": desktop.runtime, "WLR_BACKENDS": "wayland", "WLR_RENDERER": "pixman",
+                        "WLR_LIBINPUT_NO_DEVICES": "1",
+                    ]) { $1 })
+            defer { kiosk.end() }
+            try #require(
+                eventually(timeout: 20) { access(desktop.runtime + "/wayland-0", F_OK) == 0 }, "\(kiosk.errorText)")
+            let empty = try desktop.screenshot()
+            let receiver = try wait(
+                on: desktop, ["WAYLAND_DISPLAY": "wayland-0", "DISPLAY": nil], port: FreePort.stream())
+            defer { receiver.end() }
+            #expect(
+                try eventually(timeout: 20) { try desktop.screenshot().differingPixels(empty) > 1280 * 720 / 2 })
+        }
     }
 }

@@ -1,3 +1,5 @@
+import CBeamWayland
+import CLateLibraries
 import Glibc
 
 /// The socket of a Wayland compositor, where libwayland looks for it.
@@ -12,6 +14,19 @@ import Glibc
         // A connection that is open already.
         if SDLVideo.environment("WAYLAND_SOCKET") != nil { return true }
         return path.map(accepts) ?? false
+    }
+
+    /// How long a compositor may take to say what it can.
+    private static let patience: CInt = 1000
+
+    /// Whether the compositor says of each window who draws its title bar: itself or the program.
+    static var saysWhoDrawsTitleBars: Bool {
+        // A connection that is open already serves one client only.
+        guard SDLVideo.environment("WAYLAND_SOCKET") == nil, beam_load_libwayland() == nil else { return false }
+        var error: CInt = 0
+        guard let connection = beam_wayland_open(nil, &error) else { return false }
+        defer { beam_wayland_close(connection) }
+        return beam_wayland_settle(connection, patience) == 0 && beam_wayland_has_decorations(connection)
     }
 
     private static var path: String? {

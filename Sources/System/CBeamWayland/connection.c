@@ -140,6 +140,7 @@ int beam_wayland_settle(beam_wayland *wayland, int milliseconds) {
 
 bool beam_wayland_has_memory(const beam_wayland *wayland) { return wayland->memory; }
 bool beam_wayland_has_screencopy(const beam_wayland *wayland) { return wayland->screencopy; }
+bool beam_wayland_has_decorations(const beam_wayland *wayland) { return wayland->has_decorations; }
 
 int beam_wayland_descriptor(beam_wayland *wayland) { return wl_display_get_fd(wayland->display); }
 

@@ -82,6 +82,8 @@ void beam_add_global(beam_wayland *wayland, uint32_t number, const char *interfa
         wayland->memory = bind(wayland, number, beam_wl_shm_interface(), 1);
     } else if (!strcmp(interface, beam_screencopy_manager.name) && version >= BEAM_SCREENCOPY_VERSION && !wayland->screencopy) {
         wayland->screencopy = bind(wayland, number, &beam_screencopy_manager, BEAM_SCREENCOPY_VERSION);
+    } else if (!strcmp(interface, "zxdg_decoration_manager_v1")) {
+        wayland->has_decorations = true;
     }
 }
 

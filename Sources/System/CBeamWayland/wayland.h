@@ -16,6 +16,7 @@ struct output {
 struct beam_wayland {
     struct wl_display *display;
     struct wl_proxy *registry, *memory, *screencopy;
+    bool has_decorations;
     struct output *outputs;
     // The frame that was asked for last, until it is ready or has failed, and what it has said.
     struct wl_proxy *frame;

@@ -4,6 +4,9 @@ import Foundation
 final class WaylandDesktop: Sendable {
     static let isAvailable = Tool.exists("sway") && Tool.exists("Xwayland") && (getuid() != 0 || Tool.exists("unshare"))
 
+    /// Before the command of a compositor: it refuses to run as root.
+    static let withoutRoot = getuid() == 0 ? ["unshare", "--map-user=1000", "--map-group=1000"] : []
+
     /// Of its XWayland, as DISPLAY has it.
     let display: String
     /// XDG_RUNTIME_DIR.
@@ -31,9 +34,7 @@ final class WaylandDesktop: Sendable {
 
             """.utf8
         ).write(to: URL(fileURLWithPath: configuration))
-        // It refuses to run as root.
-        let drop = getuid() == 0 ? ["unshare", "--map-user=1000", "--map-group=1000"] : []
-        let command = drop + ["sway", "-c", configuration]
+        let command = Self.withoutRoot + ["sway", "-c", configuration]
         process = try ChildProcess(
             command[0], Array(command.dropFirst()),
             environment: [

@@ -66,6 +66,8 @@ int beam_wayland_settle(beam_wayland *wayland, int milliseconds);
 // Whether the compositor has what is needed here; to be asked after beam_wayland_settle.
 bool beam_wayland_has_memory(const beam_wayland *wayland);
 bool beam_wayland_has_screencopy(const beam_wayland *wayland);
+// Whether it says of each window who draws its title bar (xdg-decoration).
+bool beam_wayland_has_decorations(const beam_wayland *wayland);
 
 // For poll: readable when beam_wayland_read has something to do.
 int beam_wayland_descriptor(beam_wayland *wayland);
