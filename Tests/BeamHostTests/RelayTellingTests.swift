@@ -13,13 +13,13 @@ struct RelayTellingTests {
             let told = Mutex<[SourceVisibility]>([])
             let telling = RelayTelling(on: queue)
             DispatchQueue.concurrentPerform(iterations: 3) { thread in
-                if thread == 2 {
+                if thread == 0 {
                     return telling.begin { change in
                         if case .visibility(let visibility) = change { told.withLock { $0.append(visibility) } }
                     }
                 }
-                for number in 0..<20 {
-                    telling.handle(.sourceVisibility(number % 2 == thread ? .screenLocked : .visible))
+                for number in 0..<500 {
+                    telling.handle(.sourceVisibility(number % 2 == thread - 1 ? .screenLocked : .visible))
                 }
             }
             telling.handle(.sourceVisibility(.monitorOff))

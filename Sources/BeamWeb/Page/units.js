@@ -3,8 +3,8 @@
 
 class UnitStream {
   static hasFailed = false;
-  /// 200 ms at 60 a second.
-  static get mostWaiting() { return 12; }
+  /// 130 ms at 60 a second. More, and a decoder in hardware may have no picture left to lend.
+  static get mostWaiting() { return 8; }
 
   static get isPossible() { return !UnitStream.hasFailed && isSecureContext && 'VideoDecoder' in window && 'EncodedVideoChunk' in window; }
 
@@ -61,9 +61,16 @@ class UnitStream {
     const number = this.numbers.shift();
     if (number !== undefined) this.on.drawn(number);
     this.waiting.push({ frame, due: this.player.due(frame.timestamp) });
-    // A page that is hidden draws nothing, and decoders have few pictures.
-    while (this.waiting.length > UnitStream.mostWaiting) this.waiting.shift().frame.close();
+    const excess = this.waiting.length - UnitStream.mostWaiting;
+    if (excess > 0) this.waiting[excess - 1].due = 0;
+    this.dropOld();
     this.schedule();
+  }
+
+  /// Of the pictures that are due only the newest counts: a page that is hidden draws none.
+  dropOld() {
+    const now = performance.now();
+    while (this.waiting.length > 1 && this.waiting[1].due <= now) this.waiting.shift().frame.close();
   }
 
   schedule() {
@@ -74,12 +81,9 @@ class UnitStream {
 
   draw() {
     this.isScheduled = false;
-    const now = performance.now();
-    let frame = null;
-    while (this.waiting.length > 0 && this.waiting[0].due <= now) {
-      frame?.close();
-      frame = this.waiting.shift().frame;
-    }
+    this.dropOld();
+    const isDue = this.waiting.length > 0 && this.waiting[0].due <= performance.now();
+    const frame = isDue ? this.waiting.shift().frame : null;
     this.schedule();
     if (!frame) return;
     const { width, height } = this.size;
