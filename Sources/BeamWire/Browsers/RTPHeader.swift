@@ -57,6 +57,6 @@ public enum PlayoutDelay: Sendable, Hashable {
     /// One word of extensions; element 12 with three bytes: the least is 0.
     var word: UInt64 {
         let most: UInt64 = self == .immediate ? 0 : 20
-        return 0xBEDE_0001 << 32 | UInt64(Self.number << 4 | 2) << 24 | most
+        return 0xBEDE_0001 << 32 | UInt64(clamping: Self.number << 4 | 2) << 24 | most
     }
 }
