@@ -369,6 +369,7 @@ public final class Viewer: Sendable {
     private static func firstStatus(_ options: ViewerOptions) -> ViewerStatus {
         var status = statusOfSearch(options)
         status.isAtReceiver = options.isAtReceiver
+        status.isSentHere = options.sender != nil
         return status
     }
 

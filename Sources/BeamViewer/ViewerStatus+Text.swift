@@ -113,6 +113,9 @@ extension ViewerStatus {
             pauseWords(host)
         case .playing where sourceVisibility != .visible: hiddenWords(host)
         case .picking, .playing: nil
+        case .connecting where isSentHere && failure == nil, .waitingForPicture where isSentHere && lostSince == nil:
+            ViewerAnnouncement(
+                headline: "\(host) is about to show its screen", detail: "Waiting for the picture…")
         case .connecting:
             ViewerAnnouncement(
                 headline: "Connecting to \(target ?? host)…",
@@ -138,7 +141,8 @@ extension ViewerStatus {
         case .noDatagrams:
             ViewerAnnouncement(
                 headline: "No picture arrives from \(host)",
-                detail: "It has let you in, but nothing comes by UDP. A firewall there may block the UDP port of its "
+                detail: (isSentHere ? "Nothing" : "It has let you in, but nothing")
+                    + " comes by UDP. A firewall there may block the UDP port of its "
                     + "pictures: 52346, unless it was started with another --media-port.")
         case .notSharing:
             ViewerAnnouncement(

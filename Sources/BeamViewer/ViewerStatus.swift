@@ -73,6 +73,8 @@ struct ViewerStatus: Sendable {
     private(set) var isAtRoomDoor = false
     /// The host is a receiver, which is to show what is shared here.
     var isAtReceiver = false
+    /// This is a receiver, and the host has come to it by itself: nobody here has asked for anything.
+    var isSentHere = false
     /// `condition` is of an earlier session. The room tells whether the host was started again since.
     private(set) var isConditionOld = false
     /// How dependable the connection to the host is.

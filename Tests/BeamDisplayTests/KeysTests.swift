@@ -106,8 +106,16 @@ import Testing
         for place in [Place(), Place(kind: .wall, hasSeveral: true), Place(kind: .room, hasSeveral: true)] {
             let panels = PanelStack()
             panels.keys = WindowCommand.rows(in: place)
+            // Nobody could read them beside it.
+            panels.people = ["Anna\tyou"]
+            panels.showsPeople = true
             let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: true)
-            let layer = try #require(panels.layers(setting).first)
+            let layers = panels.layers(setting)
+            #expect(layers.count == 1)
+            panels.keys = nil
+            panels.ask = WindowAsk(id: 1, text: "Does “lab” show the same digits?", code: "482913")
+            #expect(panels.layers(setting).count == 1)
+            let layer = try #require(layers.first)
             #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
             PanelFitTests.keep([layer], canvas, as: "keys-\(canvas)-\(scale)-\(place.kind)")
         }

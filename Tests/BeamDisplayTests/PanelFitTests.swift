@@ -144,6 +144,10 @@ import Testing
     @Test func linesEndWhereTheyMay() {
         #expect(VisibleText.unbroken("code 102 889, or 7 days") == "code 102\u{a0}889, or 7 days")
         #expect(VisibleText.unbroken("with --new-host if well-known") == "with --new\u{2011}host if well-known")
+        #expect(VisibleText.unbroken("at “office-desk” a-b") == "at “office\u{2011}desk” a-b")
+        #expect(VisibleText.unbroken("“a-b c” “d-e") == "“a-b c” “d-e")
+        let long = "“a-name-of-one-word-that-is-long”"
+        #expect(VisibleText.unbroken(long) == long)
         #expect(VisibleText.unbroken("a – b -- c 1 2") == "a – b -- c 1\u{a0}2")
         for width in stride(from: 60.0, to: 400, by: 20) {
             let block = TextBlock(

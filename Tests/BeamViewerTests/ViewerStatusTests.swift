@@ -80,6 +80,16 @@ import Testing
         }
     }
 
+    /// At a receiver nobody has asked to be let in.
+    @Test func aReceiverSaysThatASenderIsAboutToShowItsScreen() {
+        var status = ViewerStatus(connectingTo: "Sofa")
+        status.isSentHere = true
+        let words = "“Sofa” is about to show its screen. Waiting for the picture…"
+        #expect(status.words?.sentence == words)
+        status.handle(Self.paired("Sofa"))
+        #expect(status.words?.sentence == words)
+    }
+
     @Test func aTextIsShownUntilThePictureComes() {
         var status = ViewerStatus(connectingTo: "desk")
         #expect(status.words?.sentence == "Connecting to “desk”…")

@@ -273,9 +273,12 @@ import BeamMedia
         }
     }
 
-    /// Without a picture there is nothing that the people could be in the way of.
+    /// Without a picture there is nothing that the people could be in the way of. Beside the list of keys, or digits to
+    /// compare, they would be too small to be read.
     private func peopleLayer(_ setting: Setting, in area: PixelRect, avoiding others: [PixelRect]) -> Layer? {
-        let isShown = (showsPeople || !setting.isOverPicture) && !people.isEmpty && codeEntry == nil && !area.isEmpty
+        let isShown =
+            (showsPeople || !setting.isOverPicture) && !people.isEmpty && codeEntry == nil && keys == nil
+            && ask?.code == nil && !area.isEmpty
         let content = TableContent(lines: people, setting: setting, others: others + [area])
         return drawnPeople.layer(isShown ? content : nil) {
             TablePanel.layer(

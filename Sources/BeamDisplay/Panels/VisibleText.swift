@@ -28,8 +28,12 @@ enum VisibleText {
         ShownText.cleaned(text, keepsLines: breaks == .kept, keepsJoiners: joiners == .kept, mostMarks: mostMarks)
     }
 
-    /// No line ends within a code (`102 889`) or an option (`--new-host`): blanks between two digits and hyphens in words
-    /// that begin with two become characters at which no line is broken.
+    /// Names up to this length stay in one line.
+    private static let longestUnbrokenName = 20
+
+    /// No line ends within a code (`102 889`), an option (`--new-host`) or a short name of one word (“office-desk”):
+    /// blanks between two digits, hyphens in words that begin with two and those of such a name become characters at which
+    /// no line is broken.
     static func unbroken(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "-") }) else { return text }
         let letters = Array(text.unicodeScalars)
@@ -37,11 +41,18 @@ enum VisibleText {
         func isDigit(_ index: Int) -> Bool { ("0"..."9").contains(letter(index)) }
         var result = String.UnicodeScalarView()
         var isOption = false
+        var nameEnd = 0
         for (index, own) in letters.enumerated() {
             switch own {
             case " ":
                 isOption = false
                 result.append(isDigit(index - 1) && isDigit(index + 1) ? "\u{a0}" : own)
+            case "“":
+                let rest = letters[index...].prefix(longestUnbrokenName + 2)
+                let end = rest.firstIndex { $0 == "”" || $0 == " " }
+                if let end, letters[end] == "”" { nameEnd = end }
+                result.append(own)
+            case "-" where index < nameEnd: result.append("\u{2011}")
             case "-":
                 if letter(index + 1) == "-", !letter(index - 1).properties.isAlphabetic { isOption = true }
                 result.append(isOption && letter(index - 1).properties.isAlphabetic ? "\u{2011}" : own)

@@ -34,7 +34,7 @@ import Glibc
         }
         return drivers.contains { driver in
             SDL_SetHint(SDL_HINT_VIDEODRIVER, driver)
-            // Where the compositor wants windows to draw title bars themselves (cage, niri), SDL 2.26 makes the window
+            // Where the compositor wants windows to draw title bars themselves (cage), SDL 2.26 makes the window
             // once more with libdecor, and that one is never shown. Without libdecor it has no title bar there. Where
             // nothing is said about title bars (GNOME) libdecor draws it.
             if driver == "wayland", WaylandSocket.saysWhoDrawsTitleBars {

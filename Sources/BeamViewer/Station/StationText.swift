@@ -7,7 +7,7 @@ public enum StationText {
     public static func ended(_ sender: StationSession.Sender, _ end: StationSession.End) -> String {
         let who = "“\(sender.name)”"
         return switch end {
-        case .sender: "\(who) has ended it."
+        case .sender: "\(who) doesn't show its screen any more."
         case .person: "The screen of \(who) isn't shown any more."
         case .lost: "The connection to \(who) is lost."
         case .unreachable(let reason):
