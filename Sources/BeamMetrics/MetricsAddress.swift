@@ -36,14 +36,13 @@ public struct MetricsAddress: Sendable, Hashable {
     private init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
 
     /// Only programs on this machine reach it.
-    public var isLoopback: Bool { Self.isLoopback(host) }
+    public var isLoopback: Bool {
+        (try? SocketAddress(ipAddress: host, port: 0)).flatMap { IPAddress($0) }.map(Self.isLoopback) ?? false
+    }
 
-    /// Whether it is a numeric address of the loopback interface.
-    static func isLoopback(_ host: String) -> Bool {
-        guard let address = (try? SocketAddress(ipAddress: host, port: 0)).flatMap({ IPAddress($0) }) else {
-            return false
-        }
-        return switch address {
+    /// Whether it is an address of the loopback interface.
+    static func isLoopback(_ address: IPAddress) -> Bool {
+        switch address {
         case .v4(let bits): bits >> 24 == 127
         case .v6(let high, let low, _): high == 0 && low == 1
         }

@@ -3,58 +3,28 @@ import BeamWire
 import NIOCore
 import NIOPosix
 
-/// The names by which browsers reach this machine.
-///
-/// A page of another site can have its name lead to this machine's address (DNS rebinding), and would then be of the same
-/// origin as the host's page. The browser still sends that name as *Host*, and is refused.
+/// The names by which browsers reach this machine; others are refused (see `RequestedHost`).
 struct OwnNames: Sendable {
     /// In lower case, without a dot at the end; `*.example.org` stands for all names with one more label.
     private let names: Set<String>
 
     /// - Parameters:
-    ///   - hostName: of this machine; also known are what comes before its first dot, and that in `.local`.
+    ///   - hostName: of this machine.
     ///   - others: for example those that a certificate names.
     init(hostName: String, others: [String] = []) {
-        let name = Self.normal(hostName)
-        let short = name.prefix { $0 != "." }
-        names = Set(["localhost", name, String(short), short + ".local"] + others.map(Self.normal)).subtracting([
-            "", ".local",
-        ])
+        names = RequestedHost.names(of: hostName).union(others.map(RequestedHost.normal)).subtracting([""])
     }
 
-    /// Whether the value of a request's *Host* (RFC 9110, 7.2) is one of this machine's. The port isn't looked at: it may be
-    /// forwarded.
+    /// Whether the value of a request's *Host* is one of this machine's.
     func accept(_ host: String, addresses: () -> [IPAddress] = OwnAddresses.all) -> Bool {
-        guard let name = Self.name(of: host) else { return false }
-        if let address = (try? SocketAddress(ipAddress: name, port: 0)).flatMap({ IPAddress($0) }) {
+        switch RequestedHost(host) {
+        case .address(let address):
             return address.isLoopback || addresses().contains { $0.withoutScope == address.withoutScope }
+        case .name(let name):
+            let parent = name.firstIndex(of: ".").map { "*" + name[$0...] }
+            return names.contains(name) || parent.map(names.contains) ?? false
+        case nil: return false
         }
-        let normal = Self.normal(name)
-        let parent = normal.firstIndex(of: ".").map { "*" + normal[$0...] }
-        return names.contains(normal) || parent.map(names.contains) ?? false
-    }
-
-    /// Without the port; nil if it isn't a host.
-    private static func name(of host: String) -> String? {
-        guard host.utf8.count <= 260 else { return nil }
-        let name: Substring
-        let rest: Substring
-        if host.hasPrefix("[") {
-            guard let end = host.firstIndex(of: "]") else { return nil }
-            name = host[host.index(after: host.startIndex)..<end]
-            rest = host[host.index(after: end)...]
-        } else {
-            name = host.prefix { $0 != ":" }
-            rest = host[name.endIndex...]
-        }
-        let isPort = rest.isEmpty || rest.first == ":" && rest.utf8.count <= 6
-        let isNumber = rest.dropFirst().utf8.allSatisfy { (0x30...0x39).contains($0) }
-        return isPort && isNumber && !name.isEmpty ? String(name) : nil
-    }
-
-    private static func normal(_ name: String) -> String {
-        let name = name.lowercased()
-        return name.hasSuffix(".") ? String(name.dropLast()) : name
     }
 }
 

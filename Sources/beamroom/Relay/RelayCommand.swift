@@ -44,25 +44,12 @@ struct RelayCommand: ParsableCommand {
             "The name in the viewers' lists, by which the host knows this machine, too. (default: the host's, “by” this machine's)",
             valueName: "name"))
     var name: String?
-    @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
-    var bind: String?
-    @Option(
-        help: "The TCP port that viewers connect to. (default: 52345)", transform: UInt16.reading(OptionText.port))
-    var port = AddressText.usualPort
-    @Option(
-        help: "The UDP port of the pictures. If it is in use, another one is taken. (default: 52346)",
-        transform: UInt16.reading(OptionText.port))
-    var mediaPort: UInt16 = 52346
+    @OptionGroup var serving: ServingOptions
     @Flag(help: "Don't announce the relay on the network.")
     var noDiscovery = false
     @Option(
         help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
     var accept: Door.Acceptance?
-    @Option(
-        help: ArgumentHelp(
-            "Maximum number of viewers at a time. (default: \(Door.Configuration.defaultViewers))", valueName: "number"),
-        transform: Int.reading(OptionText.viewers))
-    var maxViewers = Door.Configuration.defaultViewers
     @Option(
         help: ArgumentHelp(
             "A file with the six-digit code for viewers here. Only you may be able to read it. It serves any number of viewers.",
@@ -82,9 +69,6 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup var settings: SettingsOptions
 
     func validate() throws {
-        guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
-            throw ValidationError("--max-viewers takes \(OptionText.viewers).")
-        }
         try ValidationError.check(name: name)
     }
 
@@ -208,18 +192,18 @@ struct RelayCommand: ParsableCommand {
             trust: HostTrust(
                 own: identity.deviceKey,
                 remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
-                code: hostCode, takesNewViewers: true, remembersNewViewers: !once), mostViewers: maxViewers)
+                code: hostCode, takesNewViewers: true, remembersNewViewers: !once), mostViewers: serving.maxViewers)
         door.relays = relays
         door.webCode = webCode
         var options = RelayHost.Options(
             name: name, host: host, store: store,
             server: HostServer.Options(
-                bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
+                bindAddress: serving.bind, controlPort: serving.port, mediaPort: serving.mediaPort, identity: identity,
                 session: HostSession.Configuration(
                     door: door,
                     room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))))
         options.web = try web.server(
-            bind: bind, name: name, store: store, asks: acceptance != .none, hasCode: webCode?.current != nil)
+            bind: serving.bind, name: name, store: store, asks: acceptance != .none, hasCode: webCode?.current != nil)
         options.isAnnounced = !noDiscovery
         return options
     }

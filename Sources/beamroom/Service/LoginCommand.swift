@@ -1,5 +1,5 @@
 /// A command that systemd can start in each of a person's graphical sessions.
-enum LoginCommand: String, CaseIterable, Sendable {
+enum LoginCommand: Sendable {
     case share
     case receiver
 
@@ -31,7 +31,7 @@ enum LoginCommand: String, CaseIterable, Sendable {
 
     private static let application = "org.beamroom.BeamRoom"
 
-    /// What the unit runs of a command line: the same without `--at-login`, and never another command's work.
+    /// What the unit runs of a command line: the same without `--at-login`. A receiver's has `--wait` in any case.
     ///
     /// - Parameter arguments: all of the command line after the program's name.
     func kept(of arguments: [String]) -> [String] {
@@ -43,7 +43,7 @@ enum LoginCommand: String, CaseIterable, Sendable {
             if isAfter, Switch(rawValue: argument) != nil { continue }
             kept.append(argument)
         }
-        // It may stand in the file of settings, from which it may be removed later.
+        // It may come from the file of settings, and be removed there later.
         if self == .receiver, !kept.contains("--wait") { kept.append("--wait") }
         return kept
     }

@@ -27,15 +27,7 @@ struct ShareCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("The name in the viewers' lists. (default: this machine's name)", valueName: "name"))
     var name: String?
-    @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
-    var bind: String?
-    @Option(
-        help: "The TCP port that viewers connect to. (default: 52345)", transform: UInt16.reading(OptionText.port))
-    var port = AddressText.usualPort
-    @Option(
-        help: "The UDP port of the pictures. If it is in use, another one is taken. (default: 52346)",
-        transform: UInt16.reading(OptionText.port))
-    var mediaPort: UInt16 = 52346
+    @OptionGroup var serving: ServingOptions
     @Flag(help: "Don't announce the host on the network.")
     var noDiscovery = false
     @Flag(help: "Don't announce the host over Bluetooth, where there is an adapter.")
@@ -45,12 +37,6 @@ struct ShareCommand: ParsableCommand {
             "Viewers without a code: ask about each, let in all, or none. (default: ask; none if there is neither a terminal nor a desktop that shows notices)"
     )
     var accept: Door.Acceptance?
-
-    @Option(
-        help: ArgumentHelp(
-            "Maximum number of viewers at a time. (default: \(Door.Configuration.defaultViewers))", valueName: "number"),
-        transform: Int.reading(OptionText.viewers))
-    var maxViewers = Door.Configuration.defaultViewers
 
     @OptionGroup var code: CodeOptions
     @OptionGroup var doorCode: DoorCodeOptions
@@ -97,9 +83,6 @@ struct ShareCommand: ParsableCommand {
         }
         guard web.web || gateway.webGateway.isEmpty else {
             throw ValidationError("--web-gateway is for --web, whose page lets browsers in: add that, or leave it out.")
-        }
-        guard (1...Door.Configuration.mostViewersPossible).contains(maxViewers) else {
-            throw ValidationError("--max-viewers takes \(OptionText.viewers).")
         }
         try spoken.check(json: common.json, accept: accept)
         try ValidationError.check(name: name)
@@ -265,7 +248,7 @@ struct ShareCommand: ParsableCommand {
         var options = try capture.hostOptions(
             sound, name: name, store: store,
             server: HostServer.Options(
-                bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
+                bindAddress: serving.bind, controlPort: serving.port, mediaPort: serving.mediaPort, identity: identity,
                 session: HostSession.Configuration(
                     door: Door.Configuration(
                         acceptance: asking.acceptance, deviceName: name,
@@ -273,13 +256,14 @@ struct ShareCommand: ParsableCommand {
                             own: identity.deviceKey,
                             remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
                             code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
-                        allowsUnencrypted: versions.allowUnencrypted, mostViewers: maxViewers),
+                        allowsUnencrypted: versions.allowUnencrypted, mostViewers: serving.maxViewers),
                     room: LogOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
             context, while: { context.latch.current == nil })
         let webCode = try web.code(isTerminal: console.isTerminal, while: { context.latch.current == nil })
         options.server.session.door.webCode = webCode
         options.web = try web.server(
-            bind: bind, name: name, store: store, asks: asking.acceptance != .none, hasCode: webCode?.current != nil)
+            bind: serving.bind, name: name, store: store, asks: asking.acceptance != .none,
+            hasCode: webCode?.current != nil)
         options.gateways = try gateway.gateways()
         options.recordPath = record
         options.captionsPath = spoken.captions
