@@ -299,8 +299,8 @@ let package = Package(
             "BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamSession", "BeamMedia", "BeamClock"
         ),
         test(
-            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamSession",
-            "BeamLog", "BeamWire", "BeamMedia"),
+            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSound",
+            "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
         test("BeamDoctorTests", "BeamDoctor", "BeamNetwork", "BeamWire", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test(

@@ -45,9 +45,7 @@ public final class Viewer: Sendable {
     ) throws {
         try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
-        let status =
-            (options.member?.name ?? options.sender?.name).map { ViewerStatus(connectingTo: PeerText.name($0)) }
-            ?? Self.firstStatus(options)
+        let status = Self.firstStatus(options)
         let shared = ViewerState(
             status, wishes: ViewerWishes(quality: options.quality, bounds: options.bounds.largest))
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
@@ -366,8 +364,9 @@ public final class Viewer: Sendable {
         }
     }
 
-    private static func firstStatus(_ options: ViewerOptions) -> ViewerStatus {
-        var status = statusOfSearch(options)
+    static func firstStatus(_ options: ViewerOptions) -> ViewerStatus {
+        let come = options.member?.name ?? options.sender?.name
+        var status = come.map { ViewerStatus(connectingTo: PeerText.name($0)) } ?? statusOfSearch(options)
         status.isAtReceiver = options.isAtReceiver
         status.isSentHere = options.sender != nil
         return status

@@ -1,4 +1,6 @@
 import BeamMedia
+import BeamNetwork
+import BeamTrust
 import Testing
 
 @testable import BeamLog
@@ -82,8 +84,12 @@ import Testing
 
     /// At a receiver nobody has asked to be let in.
     @Test func aReceiverSaysThatASenderIsAboutToShowItsScreen() {
-        var status = ViewerStatus(connectingTo: "Sofa")
-        status.isSentHere = true
+        let trust = ViewerOptions.Trust(store: TrustStore(path: "/nowhere"), deviceName: "Hall")
+        var options = ViewerOptions(target: .anyHost, trust: trust)
+        options.sender = ViewerOptions.Sender(
+            endpoint: Endpoint(host: "192.0.2.7", port: 1), device: DeviceKey([UInt8](repeating: 7, count: 32))!,
+            name: "Sofa")
+        var status = Viewer.firstStatus(options)
         let words = "“Sofa” is about to show its screen. Waiting for the picture…"
         #expect(status.words?.sentence == words)
         status.handle(Self.paired("Sofa"))
