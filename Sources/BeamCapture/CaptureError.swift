@@ -12,7 +12,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
     case serverGone(display: String)
     /// No Wayland compositor answers. `name` is the display that was asked for, or the environment's.
     case noCompositor(name: String?, reason: String)
-    /// The Wayland compositor doesn't have wlr-screencopy.
+    /// The Wayland compositor has neither ext-image-copy-capture nor wlr-screencopy.
     case noScreencopy(display: String)
     /// The Wayland compositor went away during capture.
     case compositorGone(display: String)
@@ -71,9 +71,9 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
             "The Wayland display \(name) can't be opened: \(reason). XDG_RUNTIME_DIR has to be that of the desktop's session, "
                 + "and --display can name another one of it."
         case .noScreencopy(let display):
-            "The desktop on the Wayland display \(display) doesn't let programs capture its monitors without asking: it has no "
-                + "wlr-screencopy (version 3). Desktops made with wlroots have, as sway and labwc; GNOME and KDE don't. Leave out "
-                + "--source wlr, and the desktop asks what to share."
+            "The desktop on the Wayland display \(display) doesn't let programs capture its monitors without asking: it has neither "
+                + "ext-image-copy-capture nor wlr-screencopy (version 3). Desktops made with wlroots have one, as sway and labwc; "
+                + "GNOME and KDE don't. Leave out --source wlr, and the desktop asks what to share."
         case .compositorGone(let display):
             "The Wayland display \(display) has gone: its desktop has ended, or the connection to it was lost. "
                 + "Share again when it is back."

@@ -5,7 +5,7 @@ import BeamMedia
 /// wlr-screencopy delivers a copy with the output's next refresh. A copy that waits for damage is delivered with the next
 /// refresh for which something has been drawn: what was drawn between two copies doesn't bring about a refresh of its own.
 /// So waiting is right only if no refresh can have been missed since the last copy; else the copy is made at once, and if it
-/// shows nothing new, the next one waits.
+/// shows nothing new, the next one waits. ext-image-copy-capture remembers what was drawn, so of it this only keeps the rate.
 struct CopySchedule {
     /// How long after a copy a refresh can't be missed yet, if the refresh rate isn't known: half of a period at 120 Hz.
     private static let usualGrace = Duration.milliseconds(4)

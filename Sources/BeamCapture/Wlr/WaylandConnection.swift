@@ -9,7 +9,8 @@ enum WaylandEvent {
     case outputGone(id: UInt32)
     case frameOffered(FrameOffer)
     case frameDamaged(PixelRect)
-    case frameReady(isUpsideDown: Bool, time: MediaTime)
+    /// `turn`: of the picture in the buffer; nil: that of the output.
+    case frameReady(isUpsideDown: Bool, turn: OutputTurn?, time: MediaTime)
     case frameFailed
 }
 
@@ -26,6 +27,8 @@ struct FrameOffer: Equatable {
 final class WaylandConnection {
     /// How long the compositor may take to answer at the start.
     private static let patience = Duration.seconds(5)
+    /// X11's limit, as elsewhere.
+    private static let largestSide = 32767
 
     /// In WAYLAND_DISPLAY's syntax.
     let name: String
@@ -49,7 +52,7 @@ final class WaylandConnection {
             let number = beam_wayland_settle(raw, CInt(Self.patience.inMilliseconds64))
             if number != 0 { throw .noCompositor(name: self.name, reason: Self.reason(number)) }
         }
-        guard beam_wayland_has_screencopy(raw), beam_wayland_has_memory(raw) else {
+        guard beam_wayland_can_capture(raw), beam_wayland_has_memory(raw) else {
             throw .noScreencopy(display: self.name)
         }
     }
@@ -90,7 +93,10 @@ final class WaylandConnection {
             return .frameDamaged(
                 PixelRect(x: Int(event.x), y: Int(event.y), width: size.width, height: size.height))
         case BEAM_FRAME_READY:
-            return .frameReady(isUpsideDown: event.is_upside_down, time: MediaTime(nanoseconds: event.time))
+            let isTold = event.transform != Int32(BEAM_NO_TRANSFORM)
+            return .frameReady(
+                isUpsideDown: event.is_upside_down, turn: isTold ? OutputTurn(transform: event.transform) : nil,
+                time: MediaTime(nanoseconds: event.time))
         default: return .frameFailed
         }
     }
@@ -108,17 +114,27 @@ final class WaylandConnection {
         beam_wayland_capture(raw, output.id, drawsCursor)
     }
 
-    func copy(into buffer: ScreenBuffer, waitsForDamage: Bool) {
+    /// Returns whether the copy waits until something has changed.
+    func copy(into buffer: ScreenBuffer, mayWait: Bool) -> Bool {
         var memory = buffer.raw
-        beam_wayland_copy(raw, &memory, waitsForDamage)
+        return beam_wayland_copy(raw, &memory, mayWait)
     }
 
-    /// Gives up the frame that was asked for.
+    /// Gives up the frame that was asked for, and makes the next copy come at once.
     func cancel() { beam_wayland_cancel(raw) }
 
     func makeBuffer(_ offer: FrameOffer) throws(CaptureError) -> ScreenBuffer {
         guard offer.size.width > 0, offer.size.height > 0 else {
             throw .unsupportedDisplay(name: name, reason: "it offers pictures without pixels (\(offer.size))")
+        }
+        guard max(offer.size.width, offer.size.height) <= Self.largestSide else {
+            throw .noMemory(offer.size, reason: "it is too large")
+        }
+        guard offer.format != BEAM_NO_FORMAT else {
+            throw .unsupportedDisplay(
+                name: name,
+                reason: "it hands out its pictures in memory of the graphics device only (DMA-BUF), or in a layout "
+                    + "that isn't known here")
         }
         guard let format = ScreenBuffer.Format(rawValue: offer.format) else {
             throw .unsupportedDisplay(

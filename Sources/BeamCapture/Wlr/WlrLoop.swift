@@ -31,6 +31,8 @@ final class WlrLoop {
     private var phase = Phase.idle
     private var buffer: ScreenBuffer?
     private var reader: ScreenReader?
+    /// How the compositor's frames are turned, if it says so.
+    private var frameTurn: OutputTurn?
     private var hint = DamageRegion()
     private var lastFrame: Frame?
     private var pictureCount: UInt64 = 0
@@ -136,13 +138,15 @@ final class WlrLoop {
             outputs.update(output)
             guard output.name == name, before != output else { return }
             absence?.retry = .zero
+            frameTurn = nil
             restart()
         case .outputGone(let id):
             if outputs[name]?.id == id { restart() }
             outputs.remove(id)
         case .frameOffered(let offer): try copy(offer)
         case .frameDamaged(let rect): hint.insert(rect)
-        case .frameReady(let isUpsideDown, let time): try take(isUpsideDown: isUpsideDown, time: time, deliver)
+        case .frameReady(let isUpsideDown, let turn, let time):
+            take(isUpsideDown: isUpsideDown, turn: turn, time: time, deliver)
         case .frameFailed:
             restart()
             isAbsent(.monitorOff, since: .now)
@@ -156,32 +160,40 @@ final class WlrLoop {
             buffer = nil
             buffer = try connection.makeBuffer(offer)
         }
-        guard let buffer else { return }
-        let bounds = PixelRect(output.turn.upright(offer.size))
+        guard let buffer, prepareReader(of: buffer, frameTurn ?? output.turn) else { return }
+        let now = MediaTime.now
+        let mayWait = schedule.waitsForDamage(now: now, refreshRate: output.refreshRate)
+        phase = .copying(since: now, waitsForDamage: connection.copy(into: buffer, mayWait: mayWait))
+    }
+
+    /// False if nothing of what is shared lies in the buffer's picture.
+    private func prepareReader(of buffer: ScreenBuffer, _ turn: OutputTurn) -> Bool {
+        let size = buffer.offer.size
+        let bounds = PixelRect(turn.upright(size))
         let part = region?.intersection(bounds) ?? bounds
         guard !part.isEmpty else {
             restart()
             isAbsent(.regionOutside, since: .now)
-            return
+            return false
         }
-        let screen = ScreenReader.Screen(
-            size: offer.size, turn: output.turn, part: part, isSwapped: buffer.format.isSwapped)
+        let screen = ScreenReader.Screen(size: size, turn: turn, part: part, isSwapped: buffer.format.isSwapped)
         if reader?.screen != screen {
             if reader?.screen.part.size != part.size { lastFrame = nil }
             reader = ScreenReader(screen)
             schedule.restart()
             wantsWhole = true
         }
-        let now = MediaTime.now
-        let waits = schedule.waitsForDamage(now: now, refreshRate: output.refreshRate)
-        connection.copy(into: buffer, waitsForDamage: waits)
-        phase = .copying(since: now, waitsForDamage: waits)
+        return true
     }
 
     /// Takes over what the compositor has written.
-    private func take(isUpsideDown: Bool, time: MediaTime, _ deliver: (Picture) -> Void) throws(CaptureError) {
+    private func take(isUpsideDown: Bool, turn: OutputTurn?, time: MediaTime, _ deliver: (Picture) -> Void) {
         guard case .copying(_, let waitsForDamage) = phase, let buffer else { return }
         phase = .idle
+        if let turn {
+            frameTurn = turn
+            if !prepareReader(of: buffer, turn) { return }
+        }
         let now = MediaTime.now
         absence = nil
         // A compositor may go by another clock.

@@ -1,6 +1,7 @@
 import BeamMedia
 
-/// What to capture from a Wayland compositor that has wlr-screencopy, and how. It captures without asking the person.
+/// What to capture from a Wayland compositor that has ext-image-copy-capture or wlr-screencopy, and how. It captures without
+/// asking the person.
 public struct WlrOptions: Sendable, Equatable {
     /// In WAYLAND_DISPLAY's syntax; nil: the environment's.
     public var display: String?

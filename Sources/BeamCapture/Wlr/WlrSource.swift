@@ -1,7 +1,7 @@
 import BeamMedia
 
-/// Captures a monitor of a Wayland compositor through wlr-screencopy (sway, labwc and others that are made with wlroots), as
-/// soon as something changes and at most at the given frame rate. Nobody is asked.
+/// Captures a monitor of a Wayland compositor through ext-image-copy-capture or wlr-screencopy (sway, labwc and others that
+/// are made with wlroots), as soon as something changes and at most at the given frame rate. Nobody is asked.
 ///
 /// Pictures are BGRX in a pool of `FrameStore.limit` buffers. While all of them are in use, capturing waits.
 public final class WlrSource: PictureSource, @unchecked Sendable {

@@ -87,7 +87,9 @@ void beam_wayland_close(beam_wayland *wayland) {
         wayland->outputs = output->next;
         beam_free_output(output);
     }
-    if (wayland->screencopy) wl_proxy_destroy(wayland->screencopy);
+    struct wl_proxy *managers[] = {wayland->screencopy, wayland->copies, wayland->sources};
+    for (size_t i = 0; i < sizeof managers / sizeof *managers; i++)
+        if (managers[i]) wl_proxy_destroy(managers[i]);
     if (wayland->memory) wl_proxy_destroy(wayland->memory);
     wl_proxy_destroy(wayland->registry);
     wl_display_disconnect(wayland->display);
@@ -139,8 +141,8 @@ int beam_wayland_settle(beam_wayland *wayland, int milliseconds) {
 }
 
 bool beam_wayland_has_memory(const beam_wayland *wayland) { return wayland->memory; }
-bool beam_wayland_has_screencopy(const beam_wayland *wayland) { return wayland->screencopy; }
 bool beam_wayland_has_decorations(const beam_wayland *wayland) { return wayland->has_decorations; }
+bool beam_wayland_can_capture(const beam_wayland *wayland) { return beam_uses_sessions(wayland) || wayland->screencopy; }
 
 int beam_wayland_descriptor(beam_wayland *wayland) { return wl_display_get_fd(wayland->display); }
 

@@ -52,12 +52,18 @@ static void damage(void *data, struct wl_proxy *frame, uint32_t x, uint32_t y, u
     beam_post(data, &event);
 }
 
+int64_t beam_nanoseconds(uint32_t seconds_high, uint32_t seconds_low, uint32_t nanoseconds) {
+    const uint64_t seconds = (uint64_t)seconds_high << 32 | seconds_low;
+    return seconds < INT64_MAX / 1000000000 - 5 ? (int64_t)seconds * 1000000000 + nanoseconds : 0;
+}
+
 static void ready(void *data, struct wl_proxy *frame, uint32_t seconds_high, uint32_t seconds_low, uint32_t nanoseconds) {
     (void)frame;
     beam_wayland *wayland = data;
-    const uint64_t seconds = (uint64_t)seconds_high << 32 | seconds_low;
-    beam_wayland_event event = {.kind = BEAM_FRAME_READY, .is_upside_down = wayland->is_upside_down};
-    if (seconds < INT64_MAX / 1000000000 - 5) event.time = (int64_t)seconds * 1000000000 + nanoseconds;
+    const beam_wayland_event event = {.kind = BEAM_FRAME_READY,
+                                      .is_upside_down = wayland->is_upside_down,
+                                      .transform = BEAM_NO_TRANSFORM,
+                                      .time = beam_nanoseconds(seconds_high, seconds_low, nanoseconds)};
     end_frame(wayland);
     beam_post(wayland, &event);
 }
@@ -75,10 +81,15 @@ static void linux_dmabuf(void *data, struct wl_proxy *frame, uint32_t format, ui
 
 static const struct screencopy_frame_listener listener = {buffer, flags, ready, failed, damage, linux_dmabuf, buffer_done};
 
+bool beam_uses_sessions(const beam_wayland *wayland) {
+    return wayland->copies && wayland->sources && !wayland->has_no_session;
+}
+
 bool beam_wayland_capture(beam_wayland *wayland, uint32_t output, bool has_pointer) {
-    beam_wayland_cancel(wayland);
+    if (!beam_uses_sessions(wayland)) beam_wayland_cancel(wayland);
     for (struct output *known = wayland->outputs; known; known = known->next) {
         if (known->state.output != output) continue;
+        if (beam_uses_sessions(wayland)) return beam_session_capture(wayland, known, has_pointer);
         union wl_argument arguments[] = {{.o = NULL}, {.i = has_pointer}, {.o = (struct wl_object *)known->proxy}};
         wayland->frame = beam_request(wayland->screencopy, MANAGER_CAPTURE_OUTPUT, &beam_screencopy_frame, arguments);
         if (!wayland->frame) {
@@ -91,14 +102,20 @@ bool beam_wayland_capture(beam_wayland *wayland, uint32_t output, bool has_point
     return false;
 }
 
-void beam_wayland_copy(beam_wayland *wayland, const beam_wayland_buffer *buffer, bool waits_for_damage) {
-    if (!wayland->frame) return;
+bool beam_wayland_copy(beam_wayland *wayland, const beam_wayland_buffer *buffer, bool may_wait) {
+    if (beam_uses_sessions(wayland)) return beam_session_copy(wayland, buffer);
+    if (!wayland->frame) return false;
     union wl_argument arguments[] = {{.o = (struct wl_object *)buffer->proxy}};
-    beam_request(wayland->frame, waits_for_damage ? FRAME_COPY_WITH_DAMAGE : FRAME_COPY, NULL, arguments);
+    beam_request(wayland->frame, may_wait ? FRAME_COPY_WITH_DAMAGE : FRAME_COPY, NULL, arguments);
+    return may_wait;
 }
 
 void beam_wayland_cancel(beam_wayland *wayland) {
-    end_frame(wayland);
+    if (beam_uses_sessions(wayland)) {
+        beam_session_end(wayland);
+    } else {
+        end_frame(wayland);
+    }
     wayland->has_offer = wayland->is_upside_down = false;
     // Events of the frame that nobody has taken.
     size_t kept = wayland->first;
@@ -146,7 +163,8 @@ bool beam_wayland_buffer_create(beam_wayland *wayland, uint32_t width, uint32_t 
         munmap(pixels, length);
         return false;
     }
-    *buffer = (beam_wayland_buffer){.pixels = pixels, .length = length, .proxy = proxy};
+    *buffer = (beam_wayland_buffer){
+        .pixels = pixels, .length = length, .proxy = proxy, .width = width, .height = height, .format = format};
     return true;
 }
 

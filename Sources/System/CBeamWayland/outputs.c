@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "copycapture.h"
 #include "screencopy.h"
 #include "wayland.h"
 
 enum { REGISTRY_BIND, OUTPUT_RELEASE = 0, OUTPUT_VERSION = 4, OUTPUT_MODE_CURRENT = 1 };
+
+// More than any machine has; a compositor may announce any number.
+static const size_t most_outputs = 64;
 
 static void geometry(void *data, struct wl_proxy *proxy, int32_t x, int32_t y, int32_t width, int32_t height, int32_t subpixel,
                      const char *make, const char *model, int32_t transform) {
@@ -71,19 +75,25 @@ static void add_output(beam_wayland *wayland, uint32_t number, uint32_t version)
     output->state.output = number;
     output->next = wayland->outputs;
     wayland->outputs = output;
+    wayland->output_count++;
     wl_proxy_add_listener(proxy, (void (**)(void)) & output_listener, output);
 }
 
 void beam_add_global(beam_wayland *wayland, uint32_t number, const char *interface, uint32_t version) {
     if (!strcmp(interface, "wl_output") && version >= 2) {
         // Version 1 doesn't say when it has said all.
-        add_output(wayland, number, version < OUTPUT_VERSION ? version : OUTPUT_VERSION);
+        if (wayland->output_count < most_outputs)
+            add_output(wayland, number, version < OUTPUT_VERSION ? version : OUTPUT_VERSION);
     } else if (!strcmp(interface, "wl_shm") && !wayland->memory) {
         wayland->memory = bind(wayland, number, beam_wl_shm_interface(), 1);
     } else if (!strcmp(interface, beam_screencopy_manager.name) && version >= BEAM_SCREENCOPY_VERSION && !wayland->screencopy) {
         wayland->screencopy = bind(wayland, number, &beam_screencopy_manager, BEAM_SCREENCOPY_VERSION);
     } else if (!strcmp(interface, "zxdg_decoration_manager_v1")) {
         wayland->has_decorations = true;
+    } else if (!strcmp(interface, beam_copy_capture_manager.name) && !wayland->copies) {
+        wayland->copies = bind(wayland, number, &beam_copy_capture_manager, 1);
+    } else if (!strcmp(interface, beam_output_source_manager.name) && !wayland->sources) {
+        wayland->sources = bind(wayland, number, &beam_output_source_manager, 1);
     }
 }
 
@@ -94,6 +104,7 @@ void beam_remove_global(beam_wayland *wayland, uint32_t number) {
         beam_wayland_event event = {.kind = BEAM_OUTPUT_GONE, .output = number};
         beam_post(wayland, &event);
         *link = output->next;
+        wayland->output_count--;
         beam_free_output(output);
         return;
     }
