@@ -61,6 +61,18 @@ final class PipeWireStream {
         return beam_stream_take(handle, &buffer) != 0 ? buffer : nil
     }
 
+    /// Reads a buffer's pixels in `body`, and gives it back.
+    func read<Result>(_ buffer: beam_buffer, _ body: () -> Result) -> Result {
+        withUnsafePointer(to: buffer) { buffer in
+            beam_buffer_begin_reading(buffer)
+            defer {
+                beam_buffer_end_reading(buffer)
+                giveBack(buffer.pointee)
+            }
+            return body()
+        }
+    }
+
     func giveBack(_ buffer: beam_buffer) {
         if let taken = buffer.handle { beam_stream_give_back(handle, taken) }
     }

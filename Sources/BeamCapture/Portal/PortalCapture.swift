@@ -89,7 +89,9 @@ final class PortalCapture {
             if parts.allSatisfy({ $0.state.order != nil }), age >= Self.pictureTimeout { return }
             guard age < Self.formatTimeout else {
                 throw .noPictures(
-                    reason: "their format couldn't be agreed upon for 10 s; look whether wireplumber runs")
+                    reason:
+                        "their format couldn't be agreed upon for 10 s. Look whether wireplumber runs; if it does, this desktop "
+                        + "may have only graphics memory (DMA-BUF) that isn't linear, which can't be read")
             }
             guard isWanted() else { throw .abandoned }
             var entry = remote.pollEntry
@@ -97,16 +99,21 @@ final class PortalCapture {
         }
     }
 
-    private static func words(_ reason: String) -> String {
+    static func words(_ reason: String) -> String {
         // What a source offers, and what is asked for, have nothing in common.
         if reason.contains("format") || reason.isEmpty {
-            return "it offers them in memory of the graphics device only (DMA-BUF), or in a layout that can't be read"
+            return "it offers them only in a layout that can't be read, as graphics memory (DMA-BUF) that isn't linear"
                 + (reason.isEmpty ? "" : " (\(reason))")
         }
         return reason
     }
 
-    var warnings: [String] { session.warnings }
+    var warnings: [String] {
+        guard parts.contains(where: \.isInGraphicsMemory) else { return session.warnings }
+        return session.warnings + [
+            "This desktop hands out its picture in the graphics device's memory only. Reading it there can be slow."
+        ]
+    }
 
     /// Person-facing.
     var description: String {

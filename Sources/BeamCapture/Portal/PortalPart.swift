@@ -25,6 +25,8 @@ final class PortalPart {
     private var memory: HeapMemory?
     private var scratch: HeapMemory?
     private var comparison = PictureComparison()
+    /// The last picture lay in the graphics device's memory.
+    private(set) var isInGraphicsMemory = false
 
     init(_ remote: PipeWireRemote, _ source: PortalStream, maxFrameRate: Double) throws(PortalTrouble) {
         self.source = source
@@ -57,8 +59,12 @@ final class PortalPart {
             newest = (buffer, part, offset)
         }
         guard let (buffer, part, offset) = newest else { return Change() }
-        defer { stream.giveBack(buffer) }
+        return stream.read(buffer) { read(buffer, part, offset) }
+    }
+
+    private func read(_ buffer: beam_buffer, _ part: PixelRect, _ offset: Int) -> Change {
         guard let pixels = buffer.pixels, let order = state.order else { return Change() }
+        isInGraphicsMemory = buffer.graphics_memory >= 0
         let plane = Plane(base: UnsafeMutableRawPointer(mutating: pixels + offset), stride: Int(buffer.stride))
         let turn = OutputTurn(transform: Int32(truncatingIfNeeded: buffer.transform))
         crop = part

@@ -22,4 +22,8 @@ struct beam_stream {
     struct spa_hook listener;
     uint32_t node;
     beam_stream_state state;
+    // The pictures are in memory of the graphics device.
+    bool is_graphics_memory;
+    // An errno, if that memory can't be mapped.
+    int map_error;
 };

@@ -89,9 +89,12 @@ typedef struct {
     uint32_t cursor_width, cursor_height;
     int32_t cursor_stride;
     const uint8_t *_Nullable cursor_pixels;
+    /// The pixels are in the graphics device's memory: its descriptor; otherwise -1.
+    int graphics_memory;
 } beam_buffer;
 
-/// Asks for the pictures of a node, at most `rate` / 1000 a second. `serial`, if it isn't NULL, identifies the node better
+/// Asks for the pictures of a node, at most `rate` / 1000 a second: in memory of the processor, or if the source has none, in
+/// that of the graphics device, row by row (DMA-BUF with the linear modifier). `serial`, if it isn't NULL, identifies the node better
 /// than its ID, which is used again for others. NULL if there is no memory, or PipeWire refuses; `*error` is a negated errno
 /// then.
 beam_stream *_Nullable beam_stream_open(
@@ -102,6 +105,10 @@ beam_stream_state beam_stream_get_state(beam_stream *_Nonnull stream);
 
 /// Takes the oldest buffer that has come. 0 if there is none.
 int beam_stream_take(beam_stream *_Nonnull stream, beam_buffer *_Nonnull buffer);
+/// Around reading `pixels`: waits until the graphics device has drawn them, and makes what it wrote visible. Nothing needs to
+/// be done, and nothing is, for memory of the processor.
+void beam_buffer_begin_reading(const beam_buffer *_Nonnull buffer);
+void beam_buffer_end_reading(const beam_buffer *_Nonnull buffer);
 /// Gives a buffer back to the source. Must happen before the connection's next turn.
 void beam_stream_give_back(beam_stream *_Nonnull stream, void *_Nonnull handle);
 
