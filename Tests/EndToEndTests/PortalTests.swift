@@ -214,6 +214,23 @@ extension EndToEnd {
                         .differingPixels(before) == 0
                 })
             try outlivesTheLock(host, viewer, ports, desktop)
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(0))
+            try beginsAfterTheUnlock(desktop, machine)
+        }
+
+        /// Started while the screen is locked, a share doesn't use its consent up. Nobody clicks.
+        private func beginsAfterTheUnlock(_ desktop: PortalDesktop, _ machine: Machine) throws {
+            try desktop.perform("lock")
+            let host = try share(["--choose", "monitor"], desktop, try Ports(), on: machine, clicking: nil)
+            defer { host.end() }
+            try host.waitForWords("The screen is locked, and this desktop shares nothing until it is unlocked.")
+            pause(seconds: 1.5)
+            #expect(host.events("ready").isEmpty && host.isRunning)
+            try desktop.perform("unlock")
+            try host.waitFor("ready")
+            #expect(!host.errorText.contains("The desktop asks"), "\(host.errorText)")
+            expectPlainWords(host.errorText)
         }
 
         @Test(.enabled(if: gnomeObstacle == nil, Comment(rawValue: gnomeObstacle ?? "")))

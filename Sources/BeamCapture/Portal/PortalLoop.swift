@@ -186,6 +186,8 @@ final class PortalLoop {
     private func attempt(until deadline: MediaTime) throws(CaptureError) -> PortalCapture? {
         var options = options
         options.asksAgain = false
+        // The lock is followed here.
+        options.waitsForUnlock = false
         let control = control
         do throws(CaptureError) {
             // Nobody may sit at a desktop that asks again.

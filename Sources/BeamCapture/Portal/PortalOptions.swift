@@ -26,6 +26,8 @@ public struct PortalOptions: Sendable {
     public var tokens: PortalTokens
     /// Whose session bus the portal is on.
     public var buses: BusAddresses
+    /// A session is begun once the screen is unlocked, if it is locked and the desktop begins none then.
+    var waitsForUnlock = true
     /// The desktop's name as XDG_CURRENT_DESKTOP has it, and its display as WAYLAND_DISPLAY has it.
     var desktop: String?
     var display: String?

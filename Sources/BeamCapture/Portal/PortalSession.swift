@@ -43,8 +43,8 @@ final class PortalSession {
         var dialogue = try Dialogue(connection, options)
         let offer = try dialogue.offer()
         selection = try PortalSelection(options.choice, drawsCursor: options.drawsCursor, of: offer)
-        let handle = try dialogue.createSession()
-        let results = try Self.agree(dialogue, selection, handle, options, say)
+        let lock = PortalLock(connection: connection, desktop: options.desktop, say: say)
+        let (handle, results) = try Self.begin(dialogue, selection, options, lock)
         var warnings = [selection.cursorWarning(drawsCursor: options.drawsCursor)].compactMap { $0 }
         if !offer.remembers {
             warnings.append(
@@ -65,16 +65,36 @@ final class PortalSession {
         owner = dialogue.owner
     }
 
+    /// Begins a session that the desktop has agreed to; not while its screen is locked, if it begins none then.
+    private static func begin(
+        _ dialogue: Dialogue, _ selection: PortalSelection, _ options: PortalOptions, _ lock: PortalLock
+    ) throws(PortalTrouble) -> (handle: String, results: [String: BusValue]) {
+        if options.waitsForUnlock, lock.forbidsSharing { _ = try lock.waitForUnlock() }
+        while true {
+            do throws(PortalTrouble) {
+                let handle = try dialogue.createSession()
+                return (handle, try agree(dialogue, selection, handle, options, lock))
+            } catch {
+                switch error {
+                // It may have been the lock.
+                case .failed, .refused: if options.waitsForUnlock, try lock.waitForUnlock() { continue }
+                default: break
+                }
+                throw error
+            }
+        }
+    }
+
     /// Has the desktop give its consent, by the token of the last time if there is one.
     private static func agree(
         _ dialogue: Dialogue, _ selection: PortalSelection, _ handle: String, _ options: PortalOptions,
-        _ say: @escaping (String) -> Void
+        _ lock: PortalLock
     ) throws(PortalTrouble) -> [String: BusValue] {
         let kept = options.tokens.take(options.tokenKey)
         let token = options.asksAgain ? nil : kept
         do throws(PortalTrouble) {
             try dialogue.select(selection, in: handle, token: token)
-            return try dialogue.start(handle, say: say)
+            return try dialogue.start(handle, notice: lock.sayThatItAsks)
         } catch {
             switch error {
             case .declined, .refused: break
@@ -208,13 +228,10 @@ final class PortalSession {
         }
 
         /// The person decides here.
-        func start(_ session: String, say: @escaping (String) -> Void) throws(PortalTrouble) -> [String: BusValue] {
-            try ask(
-                "Start", [.path(session), .text("")], deadline: .distantFuture,
-                notice: {
-                    say("The desktop asks what to share: answer its dialog, on this machine's screen.")
-                }
-            ) { handle in [("handle_token", .text(handle))] }
+        func start(_ session: String, notice: @escaping () -> Void) throws(PortalTrouble) -> [String: BusValue] {
+            try ask("Start", [.path(session), .text("")], deadline: .distantFuture, notice: notice) { handle in
+                [("handle_token", .text(handle))]
+            }
         }
 
         func openRemote(_ session: String) throws(PortalTrouble) -> CInt {

@@ -130,6 +130,50 @@ struct PortalSessionTests {
         #expect(said.withLock { $0.count } == 1)
     }
 
+    /// GNOME's lock uses consent up, so nothing is asked before it is unlocked. Elsewhere what has failed is asked once more.
+    @Test(
+        arguments: [
+            ("GNOME", [], ["unlock", "CreateSession", "SelectSources", "Start"]),
+            (
+                "KDE", ["fail-locked=Start"],
+                ["CreateSession", "SelectSources", "Start", "unlock", "CreateSession", "SelectSources", "Start"]
+            ),
+        ] as [(String, [String], [String])])
+    func aLockedScreenIsWaitedFor(desktop: String, settings: [String], calls: [String]) throws {
+        let saver = desktop == "GNOME" ? "org.gnome.ScreenSaver" : "org.freedesktop.ScreenSaver"
+        let portal = try MockPortal(["locked=\(saver)"] + settings)
+        let tokens = Tokens()
+        tokens.kept.withLock { $0 = ["wayland-7 any": "first"] }
+        let said = Mutex<[String]>([])
+        _ = try PortalSession(
+            options(portal) {
+                $0.desktop = desktop
+                $0.tokens = tokens.tokens
+            }, while: { true },
+            say: { line in
+                said.withLock { $0.append(line) }
+                portal.unlock()
+            })
+        #expect(said.withLock { $0.count == 1 && $0[0].contains("The screen is locked") })
+        let seen = portal.calls().filter { !$0.contains("OpenPipeWireRemote") && !$0.contains("ready") }
+        #expect(seen.count == calls.count && zip(seen, calls).allSatisfy { $0.contains("\"\($1)\"") }, "\(seen)")
+        #expect(seen.filter { $0.contains("SelectSources") }.allSatisfy { $0.contains(#""restore_token": "first""#) })
+    }
+
+    /// A dialog that waits behind the lock is told of as such; a lock that lasts is given up with the rest.
+    @Test(arguments: [("KDE", "behind the lock"), ("ubuntu:GNOME", "The screen is locked")])
+    func aDialogBehindTheLockIsToldOf(desktop: String, part: String) throws {
+        let portal = try MockPortal(["hang=Start", "locked=org.freedesktop.ScreenSaver"])
+        let said = Mutex<[String]>([])
+        let options = options(portal) { $0.desktop = desktop }
+        #expect(throws: PortalTrouble.abandoned) {
+            try PortalSession(options, while: { said.withLock { $0.isEmpty } }) { line in
+                said.withLock { $0.append(line) }
+            }
+        }
+        #expect(said.withLock { $0.count == 1 && $0[0].contains(part) })
+    }
+
     @Test func theEndOfASessionIsHeard() throws {
         let portal = try MockPortal([])
         let closed = try PortalSession(options(portal), while: { true }, say: { _ in })

@@ -66,6 +66,9 @@ final class MockPortal {
     /// The desktop ends the session.
     func closeSession() { mock?.input.fileHandleForWriting.write(Data("close\n".utf8)) }
 
+    /// The screen, which `locked` has locked, is unlocked.
+    func unlock() { mock?.input.fileHandleForWriting.write(Data("unlock\n".utf8)) }
+
     /// Ends the portal.
     func kill() {
         guard let process = mock?.process, process.isRunning else { return }

@@ -11,6 +11,8 @@ usage: portal.py ADDRESS [NAME=VALUE …]
     hang=CALL                        that call isn't answered with a signal
     die=CALL                         the portal ends instead of an answer
     token=TEXT                       what Start gives
+    locked=NAME                      that screen saver (org.gnome.ScreenSaver) is active until “unlock” comes
+    fail-locked=CALL                 that call's answer is 2 while it is
 
 Each call is written to standard output as a line of JSON.
 """
@@ -56,7 +58,8 @@ def answer(call, sender, options, results):
         GLib.idle_add(lambda: os._exit(0))
     path = f"{ROOT}/request/{sender[1:].replace('.', '_')}/{options['handle_token']}"
     if settings.get("hang") != call and settings.get("die") != call:
-        code = 1 if settings.get("refuse") == call else 2 if settings.get("fail") == call else 0
+        fails = settings.get("fail") == call or saver and saver.active and settings.get("fail-locked") == call
+        code = 1 if settings.get("refuse") == call else 2 if fails else 0
         # Before the call's reply, as it may happen.
         Signals(bus, path).Response(dbus.UInt32(code), dbus.Dictionary(results if code == 0 else {}, signature="sv"))
     return dbus.ObjectPath(path)
@@ -101,10 +104,21 @@ class Portal(dbus.service.Object):
             tell("Register", id=str(name))
 
 
+class ScreenSaver(dbus.service.Object):
+    active = True
+
+    @dbus.service.method(settings.get("locked", "org.gnome.ScreenSaver"), "", "b")
+    def GetActive(self):
+        return self.active
+
+
 def command(source, condition):
     line = sys.stdin.readline().strip()
     if line == "close":
         portal.signals.Closed()
+    if line == "unlock":
+        tell("unlock")
+        saver.active = False
     if not line:
         os._exit(0)
     return True
@@ -114,6 +128,10 @@ DBusGMainLoop(set_as_default=True)
 bus = dbus.bus.BusConnection(sys.argv[1])
 portal = Portal(bus, ROOT)
 name = dbus.service.BusName("org.freedesktop.portal.Desktop", bus)
+saver = saver_name = None
+if "locked" in settings:
+    saver = ScreenSaver(bus, "/" + settings["locked"].replace(".", "/"))
+    saver_name = dbus.service.BusName(settings["locked"], bus)
 GLib.io_add_watch(sys.stdin, GLib.IO_IN | GLib.IO_HUP, command)
 tell("ready")
 GLib.MainLoop().run()
