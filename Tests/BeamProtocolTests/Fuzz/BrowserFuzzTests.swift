@@ -45,12 +45,18 @@ struct BrowserFuzzTests {
 
     /// Where `Scripts/fuzz --sanitize` begins, and what once failed there.
     @Test(arguments: Target.allCases) func theCorpusPasses(target: Target) throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Corpus/\(target.rawValue)")
+        try checkCorpus(target.rawValue, target.body)
+    }
+
+    @Test func theStreamsCorpusPasses() throws { try checkCorpus("stream", FuzzBodies.browserStream) }
+
+    private func checkCorpus(_ name: String, _ body: ([UInt8]) -> String?) throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Corpus/\(name)")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         #expect(!files.isEmpty)
         for file in files {
             let bytes = [UInt8](try Data(contentsOf: file))
-            if let error = target.body(bytes) { Issue.record("\(target.rawValue)/\(file.lastPathComponent): \(error)") }
+            if let error = body(bytes) { Issue.record("\(name)/\(file.lastPathComponent): \(error)") }
         }
     }
 
