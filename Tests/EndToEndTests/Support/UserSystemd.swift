@@ -38,6 +38,12 @@ final class UserSystemd: Sendable {
         }
     }
 
+    deinit {
+        // Its services aren't in its process group, so that it has to end them itself.
+        process.signal(SIGTERM, toGroup: false)
+        _ = try? process.waitForEnd()
+    }
+
     /// As a desktop does it.
     func startSession() throws {
         try "[Unit]\nBindsTo=graphical-session.target\n".write(
