@@ -88,9 +88,12 @@ struct RunningTests {
 
     @Test func aHostThatDiesIsReportedWithItsLastOutput() throws {
         let scratch = try ScratchDirectory()
-        let program = try scratch.write(
-            Data("#!/bin/sh\necho 'beamroom: the roof is on fire.' >&2\nexit 1\n".utf8), to: "program")
-        #expect(chmod(program, 0o700) == 0)
+        let program = scratch.file("program")
+        // Copied by another process: what this one has open to write is for a moment open in each child that it starts for
+        // another test, and can't be run then.
+        let script = try scratch.write(
+            Data("#!/bin/sh\necho 'beamroom: the roof is on fire.' >&2\nexit 1\n".utf8), to: "script")
+        _ = try BeamMeasureTests.run("install", "-m", "700", script, program, in: scratch.path)
         let run = MeasureRun(plan(program, scratch, cells: [cell]))
         let error = try #require(throws: MeasureError.self) {
             try run.run(onProgress: { _ in }, onRecord: { _ in })

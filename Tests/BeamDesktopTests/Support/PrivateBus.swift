@@ -79,7 +79,8 @@ final class PrivateBus {
         }
     }
 
-    private static func run(_ path: String, _ arguments: [String]) -> Int32 {
+    /// Runs a program to its end. Returns its exit status.
+    static func run(_ path: String, _ arguments: [String]) -> Int32 {
         let process = Process()
         process.executableURL = URL(filePath: path)
         process.arguments = arguments

@@ -68,8 +68,10 @@ final class NoticeDesktop {
     }
 
     private static func write(_ command: String, to script: String) throws {
-        try "#!/bin/sh\n\(command)\n".write(toFile: script, atomically: true, encoding: .utf8)
-        guard chmod(script, 0o700) == 0 else { throw HarnessError.system("chmod \(script)") }
+        // Copied by another process: what this one has open to write is for a moment open in each child that it starts for
+        // another test, and can't be run then.
+        try "#!/bin/sh\n\(command)\n".write(toFile: script + ".text", atomically: true, encoding: .utf8)
+        try Tool.run("install", ["-m", "700", script + ".text", script])
     }
 
     /// Each notice that was shown: its title and its text.
