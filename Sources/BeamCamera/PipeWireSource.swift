@@ -29,6 +29,9 @@ final class PipeWireSource: CameraOutput {
 
     /// Between two attempts to reach a PipeWire that has ended.
     private static let pause = Duration.seconds(2)
+    /// The size changes no more often than this, because the desktop's PipeWire and each program have to agree to it, and a host
+    /// could send another size with each picture. Until then pictures are fitted into the last size.
+    private static let offerInterval = Duration.milliseconds(500)
 
     private let name: String
     private let remote: String?
@@ -41,6 +44,7 @@ final class PipeWireSource: CameraOutput {
     private var isLossTold = false
     /// In which size pictures are offered; nil: the camera hasn't appeared.
     private var offered: PixelSize?
+    private var nextOffer = MediaTime.zero
     /// The picture that was drawn last, which PipeWire may read until the next one is shown.
     private var picture: CameraPicture?
     private var agreement: UInt32 = 0
@@ -82,7 +86,7 @@ final class PipeWireSource: CameraOutput {
     func show(_ shown: Picture, isHidden: Bool) {
         guard let connection else { return }
         let wanted = size.size(for: shown.size)
-        if wanted != offered {
+        if wanted != offered, offered == nil || MediaTime.now >= nextOffer {
             guard
                 beam_source_offer(connection.handle, UInt32(clamping: wanted.width), UInt32(clamping: wanted.height))
                     >= 0
@@ -90,6 +94,7 @@ final class PipeWireSource: CameraOutput {
                 return lose()
             }
             offered = wanted
+            nextOffer = .now + Self.offerInterval
             isLossTold = false
         }
         let state = beam_source_get_state(connection.handle)
