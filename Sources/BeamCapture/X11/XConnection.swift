@@ -41,7 +41,7 @@ struct XReply<Body>: ~Copyable {
 
 /// Owns a connection to an X server.
 final class XConnection: @unchecked Sendable {
-    // Sendable: the other fields are immutable, and libxcb locks each connection itself.
+    // Sendable: `found` has a lock, the other fields are immutable, and libxcb locks each connection itself.
 
     let raw: OpaquePointer
     /// The display's name as given by the person or the environment.
@@ -50,7 +50,7 @@ final class XConnection: @unchecked Sendable {
     let screenNumber: Int
     let extensions: XExtensions
     let control: CaptureControl
-    /// An event that `wait` found.
+    /// An event that `wait` took from libxcb, which `nextEvent` returns first.
     private let found = Mutex<XEvent?>(nil)
 
     var root: xcb_window_t { screen.root }

@@ -26,7 +26,7 @@ public struct RelayCondition: Sendable {
 
     public init() {}
 
-    /// What viewers have to be told that know nothing yet.
+    /// What has to be told to viewers who know nothing yet.
     public var present: [Change] {
         [.relays(relays)] + (told == .visible ? [] : [.visibility(told)]) + (isPaused ? [.paused(true)] : [])
     }

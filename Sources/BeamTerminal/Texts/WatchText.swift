@@ -80,7 +80,7 @@ enum WatchText {
             case .recording: "The disk is too slow for the recording, which has gaps."
             case .transcript: "The disk is too slow for the transcript."
             case .sound: "The disk is too slow for the sound. Some of it is left out."
-            // Of a camera nobody says it: only its newest picture counts.
+            // A camera is never behind: it shows the newest picture, and no other.
             case .frames, .camera: "\(reader) takes the pictures too slowly, or not at all. Some are left out."
             }
         return "Warning: \(words)"

@@ -1,11 +1,11 @@
 import ArgumentParser
-import BeamClock
-import BeamMedia
 import BeamTerminal
 import Logging
 
-/// Options of every command that goes on until it is ended. Each command has this and the other groups side by side: debug
-/// builds of ArgumentParser check a group in a group again and again, which made up a third of a start.
+/// Options of every command that goes on until it is ended.
+///
+/// No group of options contains another: in debug builds ArgumentParser checks a group once more for each group around it,
+/// which made up a third of a start.
 struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("End after this many seconds.", valueName: "seconds"))
     var timeLimit: Double?
@@ -26,12 +26,4 @@ struct RunOptions: ParsableArguments {
             throw ValidationError("--time-limit takes a number of seconds above 0.")
         }
     }
-}
-
-/// Which versions of the protocol are allowed.
-struct VersionOptions: ParsableArguments {
-    @Flag(
-        help: "Also allow version 1, for older apps. It isn't encrypted: everybody on this network can see the picture."
-    )
-    var allowUnencrypted = false
 }

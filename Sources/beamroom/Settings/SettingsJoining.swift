@@ -14,8 +14,8 @@ struct SettingsJoining {
 
     /// Nil: no file has a say in these arguments.
     init?(_ arguments: [String]) throws {
-        // To find out what was given takes as long as the parsing itself: most people have no file.
-        guard SettingsBook.mayExist || arguments.contains(where: SettingsOptions.needFile) else { return nil }
+        // Most people have no file. Finding out what was given takes as long as parsing it, so it is left out then.
+        guard SettingsBook.mayExist || arguments.contains(where: SettingsOptions.isAboutFile) else { return nil }
         guard let given = GivenArguments(arguments) else { return nil }
         try given.checkUnset()
         guard let book = try SettingsBook.ofThisUser() else {

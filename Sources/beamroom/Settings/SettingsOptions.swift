@@ -16,7 +16,7 @@ struct SettingsOptions: ParsableArguments {
     var noConfig = false
 
     /// Whether this argument of the command line is an option that says something about the file.
-    static func needFile(_ argument: String) -> Bool {
+    static func isAboutFile(_ argument: String) -> Bool {
         ["--profile", "--unset"].contains { argument == $0 || argument.hasPrefix($0 + "=") }
     }
 

@@ -44,6 +44,8 @@ struct BrowserSimulation {
     private(set) var bursts: [(time: MediaTime, id: ConnectionID, count: Int, bytes: Int)] = []
     private(set) var framesMade = [0, 0]
     private(set) var errors: Set<String> = []
+    /// What was wrong with the stream, and with what each browser decoded.
+    var faults: [String] { errors.sorted() + browsers.flatMap { $0.errors + $0.decoder.errors } }
 
     private var random: SeededGenerator
     private var toBrowser: [(time: MediaTime, id: ConnectionID, bytes: [UInt8])] = []
