@@ -96,8 +96,14 @@ import Glibc
         let video = try SDLVideo(display: options.display, composes: options.allowsNotes)
         whenConnected()
         let size = WindowPlacement.initialSize(video)
-        (window, renderer) = try RendererSelection.open(
-            options.renderer, video: video, title: options.title, size: size, sync: options.verticalSync)
+        do throws(DisplayError) {
+            (window, renderer) = try RendererSelection.open(
+                options.renderer, video: video, title: options.title, size: size, sync: options.verticalSync)
+        } catch {
+            // Without a compositor nothing else opens a window, either.
+            if video.driver == "wayland", !WaylandSocket.answers { DisplayLoss.notice() }
+            throw error
+        }
         x11 = X11Connection(window)
         if let x11 {
             x11.selectEvents()
@@ -122,8 +128,13 @@ import Glibc
         if options.isFullscreen { setFullscreen(true) }
         if options.isAlwaysOnTop, alwaysOnTopObstacle == nil { setAlwaysOnTop(true) }
         if isReceiver { SDL_DisableScreenSaver() }
-        SDL_ShowWindow(window.raw)
+        show()
         redrawIfNeeded()
+    }
+
+    private func show() {
+        guard let compositor = WaylandSurface.connection(of: window) else { return SDL_ShowWindow(window.raw) }
+        DisplayLoss.notice(compositor) { SDL_ShowWindow(window.raw) }
     }
 
     isolated deinit { fonts?.wait() }

@@ -70,7 +70,8 @@ extension EndToEnd {
             #expect(isFitted, "\(size)")
         }
 
-        @Test func aCompositorThatEndsIsTold() throws {
+        /// The first picture may come before the window is open.
+        @Test(arguments: [true, false]) func aCompositorThatEndsIsTold(afterTheWindowIsOpen: Bool) throws {
             let desktop = try WaylandDesktop()
             let ports = try Ports()
             let host = try Program.share(["--source", "pattern"], ports: ports)
@@ -81,6 +82,9 @@ extension EndToEnd {
                 environment: desktop.environment.merging(["XDG_RUNTIME_DIR": desktop.runtime]) { $1 })
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
+            if afterTheWindowIsOpen {
+                #expect(try eventually(timeout: 30) { try desktop.window(of: "beamroom") != nil })
+            }
             desktop.end()
             #expect(try viewer.waitForEnd() == .exited(1))
             #expect(viewer.errorText.contains("The display has gone"), "\(viewer.errorText)")

@@ -72,6 +72,27 @@ enum DisplayLoss {
         return poll(&state, 1, 500) > 0 && state.revents & gone != 0
     }
 
+    /// Runs `body`, which may wait for a Wayland compositor, and notices meanwhile if that goes: SDL's
+    /// `Wayland_ShowWindow` asks a lost connection again and again whether the window is there, for ever.
+    ///
+    /// - Parameter descriptor: of the connection to the compositor.
+    static func notice(_ descriptor: CInt, during body: () -> Void) {
+        let end = eventfd(0, CInt(EFD_CLOEXEC))
+        guard end >= 0 else { return body() }
+        defer { close(end) }
+        let watcher = StageThread("beam-showing") {
+            // A lost connection is reported without being asked for.
+            var states = [
+                pollfd(fd: end, events: Int16(POLLIN), revents: 0), pollfd(fd: descriptor, events: 0, revents: 0),
+            ]
+            while poll(&states, nfds_t(states.count), -1) < 0, errno == EINTR {}
+            if states[0].revents == 0 { eventfd_write(signal.load(ordering: .acquiring), 1) }
+        }
+        body()
+        eventfd_write(end, 1)
+        watcher.join()
+    }
+
     /// The display has gone: the calling thread waits for the program's end.
     static func notice() -> Never {
         eventfd_write(signal.load(ordering: .acquiring), 1)

@@ -208,4 +208,6 @@ bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels
     return true;
 }
 
+int beam_wayland_window_descriptor(void *display) { return beam_load_libwayland() ? -1 : wl_display_get_fd(display); }
+
 bool beam_wayland_is_lost(void *display) { return !beam_load_libwayland() && wl_display_get_error(display) != 0; }

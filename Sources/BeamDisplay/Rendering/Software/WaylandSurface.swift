@@ -13,10 +13,7 @@ import CSDL2
 
     /// Nil unless the window is on a Wayland compositor that shares memory.
     init?(_ window: WindowHandle) {
-        var info = SDL_SysWMinfo()
-        SDL_GetVersion(&info.version)
-        guard SDL_GetWindowWMInfo(window.raw, &info) == SDL_TRUE, info.subsystem == SDL_SYSWM_WAYLAND,
-            let display = info.info.wl.display, let surface = info.info.wl.surface,
+        guard let info = Self.waylandInfo(of: window), let display = info.display, let surface = info.surface,
             let raw = beam_wayland_window_create(UnsafeMutableRawPointer(display), UnsafeMutableRawPointer(surface))
         else { return nil }
         self.window = window
@@ -26,13 +23,27 @@ import CSDL2
     isolated deinit { beam_wayland_window_destroy(raw) }
 
     /// Whether the window was on a Wayland compositor that has gone.
-    static func isLost(_ window: WindowHandle) -> Bool {
+    static func isLost(_ window: WindowHandle) -> Bool { display(of: window).map(beam_wayland_is_lost) ?? false }
+
+    /// The socket of the window's connection to its Wayland compositor. Nil: it is on another kind of display.
+    static func connection(of window: WindowHandle) -> CInt? {
+        display(of: window).map(beam_wayland_window_descriptor).flatMap { $0 < 0 ? nil : $0 }
+    }
+
+    private static func display(of window: WindowHandle) -> UnsafeMutableRawPointer? {
+        waylandInfo(of: window)?.display.map { UnsafeMutableRawPointer($0) }
+    }
+
+    /// Nil unless the window is on a Wayland compositor.
+    private static func waylandInfo(
+        of window: WindowHandle
+    ) -> (display: OpaquePointer?, surface: OpaquePointer?)? {
         var info = SDL_SysWMinfo()
         SDL_GetVersion(&info.version)
-        guard SDL_GetWindowWMInfo(window.raw, &info) == SDL_TRUE, info.subsystem == SDL_SYSWM_WAYLAND,
-            let display = info.info.wl.display
-        else { return false }
-        return beam_wayland_is_lost(UnsafeMutableRawPointer(display))
+        guard SDL_GetWindowWMInfo(window.raw, &info) == SDL_TRUE, info.subsystem == SDL_SYSWM_WAYLAND else {
+            return nil
+        }
+        return (info.info.wl.display, info.info.wl.surface)
     }
 
     func canvas() -> (canvas: PixelCanvas, isNew: Bool)? {

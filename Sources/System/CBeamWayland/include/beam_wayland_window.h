@@ -26,6 +26,9 @@ void beam_wayland_window_destroy(beam_wayland_window *window);
 bool beam_wayland_window_show(beam_wayland_window *window, const uint8_t *pixels, ptrdiff_t stride, int32_t width,
                               int32_t height, const beam_wayland_rect *rects, size_t count);
 
+// The socket of the library's wl_display; -1 without libwayland.
+int beam_wayland_window_descriptor(void *display);
+
 // Whether the connection of the library's wl_display is lost.
 bool beam_wayland_is_lost(void *display);
 
