@@ -103,11 +103,12 @@ let package = Package(
             "BeamClock", "CBeamShell", "CQREncode", "CLateLibraries", logging),
         library(
             "BeamHost", "BeamWeb", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
-            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSession", "BeamLog", "BeamWire", "BeamMedia", "BeamClock"),
+            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamPixels", "BeamSession", "BeamLog", "BeamWire", "BeamMedia",
+            "BeamClock"),
         library(
             "BeamViewer", "BeamWords", "BeamSound", "BeamDesktop", "BeamCamera", "BeamCodec", "BeamDisplay",
-            "BeamDiscovery", "BeamNetwork", "BeamSockets", "BeamTrust", "BeamIdentity", "BeamPlayout", "BeamSession",
-            "BeamLog", "BeamWire",
+            "BeamDiscovery", "BeamNetwork", "BeamSockets", "BeamTrust", "BeamIdentity", "BeamPixels", "BeamPlayout",
+            "BeamSession", "BeamLog", "BeamWire",
             "BeamMedia",
             "BeamClock"),
 
@@ -179,7 +180,7 @@ let package = Package(
         // Messages of D-Bus, for the desktop's services and its portal.
         library("BeamBus", "CSystemd", "CLateLibraries"),
         // Kernels that every pixel goes through, in C for its vector instructions.
-        library("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CLateLibraries"),
+        library("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CZstd", "CLateLibraries"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // The same for every sample of sound.
         .target(name: "CBeamSound", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
@@ -240,6 +241,7 @@ let package = Package(
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
         system("CISAL", pkgConfig: "libisal", apt: "libisal-dev"),
+        system("CZstd", pkgConfig: "libzstd", apt: "libzstd-dev"),
         system("CPango", pkgConfig: "pangocairo", apt: "libpango1.0-dev"),
 
         // Times of the hot paths, and what they allocate: Scripts/bench micro.
@@ -275,7 +277,7 @@ let package = Package(
             exclude: ["Support/portal.py", "Support/compositor.py", "Support/dmabuf-source.c"]),
         test("BeamCameraTests", "BeamCamera", "BeamPixels", "BeamMedia", "BeamClock", "CBeamPortal", "CLateLibraries"),
         test(
-            "BeamCodecTests", "BeamCodec", "BeamLibAV", "BeamPixels", "BeamMedia", "BeamClock", "CAVCodec"),
+            "BeamCodecTests", "BeamCodec", "BeamLibAV", "BeamPixels", "BeamWire", "BeamMedia", "BeamClock", "CAVCodec"),
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
         test("BeamWordsTests", "BeamWords", "BeamMedia", "BeamClock"),
@@ -341,7 +343,8 @@ if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
         sources: [
             "BeamProtocolTests/Fuzz/BrowserFuzzBodies.swift", "BeamProtocolTests/Browsers/FakeBrowser.swift",
             "BeamProtocolTests/Gateways/FakeGateway.swift", "BeamWebTests/Support/PageFuzzBodies.swift",
-        ], "BeamWeb")
+            "BeamPixelsTests/Support/PatchFuzzBodies.swift",
+        ], "BeamWeb", "BeamPixels")
 } else if Context.environment["BEAMROOM_ROOM_PLAYER"] != nil {
     fuzzer("room-player", "RoomPlayer")
 }

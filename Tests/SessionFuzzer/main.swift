@@ -28,6 +28,7 @@ private func fault(_ bytes: [UInt8]) -> String? {
     case "request": PageFuzzBodies.request(bytes)
     case "message": PageFuzzBodies.message(bytes)
     case "upgrade": PageFuzzBodies.upgrade(bytes)
+    case "patch": PatchFuzzBodies.content(bytes)
     default: "there is no fuzz body “\(session ?? "")”"
     }
 }

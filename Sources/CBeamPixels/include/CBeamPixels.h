@@ -94,6 +94,12 @@ int beam_changed_pixels(beam_const_plane picture, beam_size size, beam_rect area
 // `swaps`, the first and the third byte of each pixel exchange their places.
 void beam_copy_pixels(const uint8_t *source, ptrdiff_t right, ptrdiff_t down, beam_plane output, beam_rect rect, int swaps);
 
+// Writes the pixels of `rect` of a BGRX picture, row by row, in 3 bytes each.
+void beam_pack_pixels(beam_const_plane picture, beam_rect rect, uint8_t *packed, beam_kernel kernel);
+
+// Writes pixels of 3 bytes each, whose rows are `stride` bytes apart, to `rect` of a BGRX picture (X is 255).
+void beam_unpack_pixels(const uint8_t *packed, ptrdiff_t stride, beam_plane picture, beam_rect rect, beam_kernel kernel);
+
 // The sum of absolute differences of two planes of `size` for each block of 16 × 16 samples, row by row. Blocks at the
 // right and bottom edges may be smaller.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
