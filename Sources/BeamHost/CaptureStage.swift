@@ -23,8 +23,10 @@ final class CaptureStage: Sendable {
     }
 
     /// `onEnd` is called when the source ends by itself, with the reason.
-    init(_ source: any PictureSource, into slot: LatestSlot<Picture>, onEnd: @escaping @Sendable (CaptureError) -> Void)
-    {
+    init(
+        _ source: any PictureSource, patches: PatchStage? = nil, into slot: LatestSlot<Picture>,
+        onEnd: @escaping @Sendable (CaptureError) -> Void
+    ) {
         self.source = source
         self.slot = slot
         let counter = Counter()
@@ -33,6 +35,8 @@ final class CaptureStage: Sendable {
             do throws(CaptureError) {
                 try source.run { picture in
                     counter.pictures.wrappingAdd(1, ordering: .relaxed)
+                    var picture = picture
+                    picture.isSentExactly = patches?.offer(picture) ?? false
                     slot.put(picture)
                 }
             } catch {

@@ -50,7 +50,7 @@ final class EncodeStage: Sendable {
     /// runs. `wanted` wakes the stage by nudging `slot`. The sinks are open; close them after the stage has ended.
     init(
         _ settings: Settings, encoder: sending VideoEncoder, size: PixelSize, from slot: LatestSlot<Picture>,
-        wanted: EncoderDemand, into sinks: [any FrameSink], handlers: Handlers
+        wanted: EncoderDemand, patches: PatchStage? = nil, into sinks: [any FrameSink], handlers: Handlers
     ) {
         let state = EncodeState(size: size)
         self.state = state
@@ -64,7 +64,8 @@ final class EncodeStage: Sendable {
                     LayerEncoder(
                         layer, layer == 0 ? settings : settings.reduced, encoder: layer == 0 ? encoder : nil,
                         size: size,
-                        wanted: wanted, state: state, sinks: sinks, handlers: handlers)
+                        wanted: wanted, patches: layer == 0 ? patches : nil, state: state, sinks: sinks,
+                        handlers: handlers)
                 })
             do throws(CodecError) {
                 try worker.run(slot)

@@ -19,6 +19,7 @@ extension Host {
         network.session.broadcast.bitRate = encoder.bitRate
         network.session.broadcast.frameRate = encoder.frameRate
         network.session.broadcast.hasSound = hasSound
+        network.session.broadcast.hasPatches = options.sendsPatches
         network.session.broadcast.usesFullChroma = options.chroma != .subsampled
         guard let room = options.room else { return try HostServer(network, handlers: handlers) }
         return try HostServer(
@@ -29,9 +30,9 @@ extension Host {
     /// What the host's server tells: the words, the browsers, the list of viewers and the encoder.
     static func handlers(
         _ words: HostWords, _ browsers: WebSink.Link, _ guests: GuestRegistry?, _ viewers: EncoderDemand.Consumer,
-        _ sound: SoundWish, _ onNotice: @escaping Notify
+        _ sound: SoundWish, _ repairs: RepairWish, _ onNotice: @escaping Notify
     ) -> HostServer.Handlers {
-        HostServer.Handlers(
+        var handlers = HostServer.Handlers(
             onEvent: { event in
                 if case .room(let event) = event {
                     words.handle(event)
@@ -41,6 +42,8 @@ extension Host {
             }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
             onDemand: { viewers.set($0, layer: $1) }, onSoundDemand: { sound.set($0) },
             onBrowser: { browsers.tell($0, $1) })
+        handlers.onExactWanted = { repairs.tell($0) }
+        return handlers
     }
 
     /// Whether what is shared can be seen.

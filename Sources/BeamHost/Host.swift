@@ -21,6 +21,8 @@ public final class Host: Sendable {
     private let slot: LatestSlot<Picture>
     private let capture: CaptureStage
     private let encode: EncodeStage
+    /// Nil: the source has no exact pixels to send.
+    private let patches: PatchStage?
     /// Nil: no sound is shared.
     private let sound: SoundStage?
     private let publisher: ServicePublisher?
@@ -68,7 +70,8 @@ public final class Host: Sendable {
         defer { if !isStarted { words.close() } }
         let guests = options.room == nil ? GuestRegistry(options.store, onNotice) : nil
         let (soundDemand, webSound, gatewaySound, webLink) = (SoundWish(), SoundWish(), SoundWish(), WebSink.Link())
-        let handlers = Self.handlers(words, webLink, guests, viewers, soundDemand, onNotice)
+        let repairs = RepairWish()
+        let handlers = Self.handlers(words, webLink, guests, viewers, soundDemand, repairs, onNotice)
         let server = try Self.server(
             options, encoderSettings, hasSound: soundSource != nil, handlers)
         let network = NetworkSink(server, consumer: viewers)
@@ -86,10 +89,12 @@ public final class Host: Sendable {
         // come last: one that doesn't answer must not hold up the recording's end.
         let sinks = ([network, web, recorder, gateways] as [(any FrameSink)?]).compactMap { $0 }
         source.onVisibility { Self.tell($0, server, web, onNotice) }
-        let capture = CaptureStage(source, into: slot) { onNotice(.ended($0)) }
+        let patches = options.sendsPatches ? PatchStage(wanted) { server.submit($0) } : nil
+        repairs.follow { patches?.repair($0) }
+        let capture = CaptureStage(source, patches: patches, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(
-            settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: sinks,
-            handlers: Self.encodeHandlers(capture, server, onNotice))
+            settings, encoder: encoder, size: size, from: slot, wanted: wanted, patches: patches,
+            into: sinks, handlers: Self.encodeHandlers(capture, server, onNotice))
         server.setPictureSize(size)
         for sink in sinks { sink.open() }
         let sound = Self.sound(
@@ -117,6 +122,7 @@ public final class Host: Sendable {
         self.encode = encode
         self.sound = sound
         self.capture = capture
+        self.patches = patches
         publisher = Self.publisher(
             name: options.name, isAnnounced: options.isAnnounced && options.room == nil, options.server, server,
             onNotice)
@@ -226,6 +232,7 @@ public final class Host: Sendable {
         capture.stop()
         slot.close()
         encode.join()
+        patches?.stop()
         for sink in sinks { sink.close() }
         words.close()
         publisher?.withdraw()

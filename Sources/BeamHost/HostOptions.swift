@@ -48,6 +48,8 @@ public struct HostOptions: Sendable {
     public var bitRate: Int?
     /// Chroma format for viewers that can decode it; the others get 4:2:0.
     public var chroma: ChromaFormat
+    /// Small changes, and what is at rest, are also sent exactly to viewers that take that.
+    public var sendsPatches = true
     /// One of libavcodec's H.264 encoders; nil: the fastest on this machine.
     public var encoder: String?
     /// The host's name in discovery.

@@ -14,6 +14,9 @@ struct LayerEncoder {
     private static let refinementInterval = Duration.milliseconds(50)
     /// The least time between two refinements.
     private static let leastRefinementInterval = Duration.milliseconds(20)
+    /// How long a change that was sent exactly waits for its frame, so that one frame has several: at least, and where
+    /// the path has little.
+    private static let exactPause = Duration.milliseconds(40)
     /// How long the reduced layer's encoder stays open after its last viewer has left.
     private static let keepOpenTime = Duration.seconds(10)
 
@@ -21,6 +24,8 @@ struct LayerEncoder {
     private let rest: Duration
     private var settings: EncodeStage.Settings
     private let wanted: EncoderDemand
+    /// Nil: there are no patches beside this layer.
+    private let patches: PatchStage?
     private let state: EncodeState
     private let sinks: [any FrameSink]
     private let handlers: EncodeStage.Handlers
@@ -37,6 +42,13 @@ struct LayerEncoder {
 
     /// The newest picture, not coded yet because the layer is held or its next frame isn't due.
     private var pending: (picture: Picture, isRepeated: Bool)?
+    /// Since when a picture waits.
+    private var pendingSince = MediaTime.zero
+    /// What frames say of the screen, where there are patches; the source's size and time of the last coded picture; and
+    /// whether the last frame said something.
+    private var changes = ChangeLog()
+    private var screen: (size: PixelSize, time: MediaTime)?
+    private var hasSaid = false
     /// Pictures were skipped while nobody watched, so the damage since the last coded one is unknown.
     private var hasMissed = false
     /// The last coded picture, converted, and when it was coded.
@@ -61,11 +73,13 @@ struct LayerEncoder {
 
     init(
         _ layer: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
-        wanted: EncoderDemand, state: EncodeState, sinks: [any FrameSink], handlers: EncodeStage.Handlers
+        wanted: EncoderDemand, patches: PatchStage?, state: EncodeState, sinks: [any FrameSink],
+        handlers: EncodeStage.Handlers
     ) {
         self.layer = layer
         self.settings = settings
         self.wanted = wanted
+        self.patches = patches
         self.state = state
         self.sinks = sinks
         self.handlers = handlers
@@ -86,6 +100,7 @@ struct LayerEncoder {
         lastOffer = now
         isFresh = true
         if Self.isMotion(picture) { lastMotion = now }
+        if patches != nil { changes.add(picture.damage, of: picture.size, at: picture.time) }
         setSize(settings.outputSize(for: picture.size))
         guard demand.isWatched else {
             hasMissed = true
@@ -95,13 +110,16 @@ struct LayerEncoder {
         if hasMissed {
             hasMissed = false
             picture.damage = DamageRegion(PixelRect(picture.size))
+            picture.isSentExactly = false
         }
         keyframeDue = nil
         refinementDue = nil
         if let pending {
             picture = picture.replacing(pending.picture)
+            if pending.isRepeated { picture.isSentExactly = false }
             if layer == 0 { state.shared.withLock { $0.leftOut += 1 } }
         }
+        if pending == nil { pendingSince = now }
         pending = (picture, false)
     }
 
@@ -114,6 +132,7 @@ struct LayerEncoder {
         guard pending == nil else { return }
         var picture = picture
         picture.damage = DamageRegion(PixelRect(picture.size))
+        picture.isSentExactly = false
         hasMissed = false
         pending = (picture, true)
     }
@@ -194,7 +213,7 @@ struct LayerEncoder {
 
     private var deadline: MediaTime? {
         var times = [keyframeDue, refinementDue, pauseEnd]
-        if pending != nil { times.append(due.remembered) }
+        if pending != nil { times.append(max(due.remembered, exactPauseEnd)) }
         if pending == nil, lastPicture != nil, let rest = ladder.requiredRest { times.append(lastMotion + rest) }
         return times.compactMap { $0 }.min()
     }
@@ -212,10 +231,16 @@ struct LayerEncoder {
         return (max(spaced.fresh, time(divisor - 0.4)), max(spaced.remembered, time(divisor + 0.4)))
     }
 
+    /// Until then a change that all have exactly waits for more.
+    private var exactPauseEnd: MediaTime {
+        guard let pending, pending.picture.isSentExactly, demand.hasOnlyPatchTakers else { return .zero }
+        return pendingSince + Self.exactPause
+    }
+
     private mutating func servePending(at now: MediaTime) throws(CodecError) {
         guard let pending else { return }
         let needsKeyframe = wanted.needsKeyframe(layer: layer)
-        guard needsKeyframe || now >= (isFresh ? due.fresh : due.remembered) else { return }
+        guard needsKeyframe || now >= max(isFresh ? due.fresh : due.remembered, exactPauseEnd) else { return }
         self.pending = nil
         try encode(pending.picture, isRepeated: pending.isRepeated, keyframe: needsKeyframe, begin: now)
     }
@@ -224,6 +249,7 @@ struct LayerEncoder {
         _ source: Picture, isRepeated: Bool, keyframe: Bool, begin: MediaTime
     ) throws(CodecError) {
         var source = source
+        screen = (source.size, source.time)
         if isRepeated {
             // A repeated picture shows the screen as it is now.
             source.time = begin
@@ -287,6 +313,11 @@ struct LayerEncoder {
         guard var last = lastPicture, let encoder, let due = refinementDue, due <= now else { return }
         if demand.frameRate != nil, spacing.next > now {
             refinementDue = spacing.next
+            return
+        }
+        // Those who take patches get the exact pixels instead.
+        if demand.hasOnlyPatchTakers, hasSaid, !isPathBound {
+            refinementDue = nil
             return
         }
         // Not if the picture is about to be sent in another size.
@@ -392,12 +423,28 @@ struct LayerEncoder {
         frame.layer = layer
         frame.isRepeated = waited == nil
         frame.stages = waited.map { StageTimes(waited: $0, encode: end - begin) }
+        sayChanges(in: &frame)
         state.shared.withLock { shared in
             if layer == 0 { shared.encoded += 1 }
             if waited != nil, layer == 0 { shared.encode.record(end - begin) }
             shared.layers[layer] = report
         }
         for sink in sinks { sink.push(frame) }
+    }
+
+    /// Where somebody takes patches, the frame says which parts of the screen have changed since the frame before.
+    private mutating func sayChanges(in frame: inout EncodedFrame) {
+        guard let patches else { return }
+        guard demand.wantsPatches, let screen, screen.size == frame.unit.size else {
+            if hasSaid { patches.framesSay(size: nil) }
+            hasSaid = false
+            return
+        }
+        let said = changes.take(
+            at: screen.time, of: screen.size, isContinued: hasSaid && !frame.isKeyframe)
+        frame.unit = said.inserted(into: frame.unit)
+        hasSaid = true
+        patches.framesSay(size: screen.size)
     }
 
     private var report: HostReport.Layer {

@@ -120,6 +120,13 @@ public struct Picture: Sendable {
     public var damage: DamageRegion
     /// The source's number of the picture, from 0; for a decoded picture, the wire's sequence number.
     public var number: UInt64
+    /// For a source's picture: all that has changed since the picture before was sent exactly (`ExactPatch`).
+    public var isSentExactly = false
+    /// For a decoded picture: which parts of the host's screen have changed since the picture before; nil: its frame
+    /// doesn't say.
+    public var changes: FrameChanges?
+    /// For a decoded picture: its frame's session (`ReceivedFrame.session`).
+    public var session = MediaTime.zero
 
     public init(
         buffer: PixelBuffer, colour: ColourDescription = .bt709Limited, time: MediaTime, damage: DamageRegion? = nil,
@@ -140,9 +147,14 @@ public struct Picture: Sendable {
         var picture = self
         guard older.size == size else {
             picture.damage = DamageRegion(PixelRect(size))
+            picture.isSentExactly = false
             return picture
         }
         picture.damage.formUnion(older.damage)
+        picture.isSentExactly = isSentExactly && older.isSentExactly
+        if session == older.session {
+            picture.changes = changes.flatMap { changes in older.changes.map { changes.following($0, size: size) } }
+        }
         return picture
     }
 }

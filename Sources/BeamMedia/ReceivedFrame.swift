@@ -15,6 +15,8 @@ public struct ReceivedFrame: Sendable, Equatable {
     public var stages: StageTimes?
     /// The simulcast layer; 0 in version 1 of the wire, which has one.
     public var layer: Int
+    /// When its session began, on this machine's clock: times and numbers of another session say nothing of this one's.
+    public var session = MediaTime.zero
 
     public init(
         unit: AccessUnit, number: UInt32, firstArrival: MediaTime, lastArrival: MediaTime,

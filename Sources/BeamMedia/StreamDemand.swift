@@ -33,6 +33,12 @@ public struct StreamDemand: Sendable, Hashable {
     /// none.
     public var longestPause: Duration?
 
+    /// Somebody takes exact patches beside the frames.
+    public var wantsPatches = false
+
+    /// All who watch take them: frames of changes that were sent exactly may come later and rarer.
+    public var hasOnlyPatchTakers = false
+
     public static let wholeSize = 8
 
     public init(
@@ -64,6 +70,8 @@ public struct StreamDemand: Sendable, Hashable {
         both.frameDivisor = both.isWhole ? 1 : max(frameDivisor, other.frameDivisor)
         both.frameRate = both.isWhole ? nil : frameRate.flatMap { own in other.frameRate.map { max(own, $0) } }
         both.eighths = max(eighths, other.eighths)
+        both.wantsPatches = wantsPatches || other.wantsPatches
+        both.hasOnlyPatchTakers = hasOnlyPatchTakers && other.hasOnlyPatchTakers
         return both
     }
 }

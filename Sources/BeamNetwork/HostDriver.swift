@@ -76,6 +76,11 @@ final class HostDriver: GuestDriver {
         pump()
     }
 
+    func submit(_ patch: ExactPatch) {
+        session.handlePatch(patch, now: .now)
+        pump()
+    }
+
     fileprivate func datagram(_ envelope: AddressedEnvelope<ByteBuffer>) {
         guard let from = NetworkAddress(envelope.remoteAddress) else { return }
         meter.beginReading(now: .now)
@@ -171,6 +176,7 @@ final class HostDriver: GuestDriver {
             case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .soundDemand(let demand): handlers.onSoundDemand(demand)
+            case .exactWanted(let tiles): handlers.onExactWanted(tiles)
             case .event(let event):
                 watchAsker(of: event)
                 handlers.onEvent(event)

@@ -42,6 +42,8 @@ public final class HostServer: Sendable {
         public var onDemand: @Sendable (StreamDemand, _ layer: Int) -> Void
         /// Which encodings of the sound viewers want has changed; none at first.
         public var onSoundDemand: @Sendable (SoundDemand) -> Void
+        /// A viewer lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
+        public var onExactWanted: @Sendable ([PixelRect]) -> Void = { _ in }
         /// What the door says to a browser, by its connection.
         public var onBrowser: @Sendable (ConnectionID, BrowserVerdict) -> Void
 
@@ -102,6 +104,9 @@ public final class HostServer: Sendable {
     public func submit(_ sound: EncodedSound, number: UInt32? = nil) {
         handle.perform { $0.submit(sound, number: number) }
     }
+
+    /// Passes exact pixels to the network.
+    public func submit(_ patch: ExactPatch) { handle.perform { $0.submit(patch) } }
 
     /// What a browser's page does, whose connection somebody else has: `.browserOpened`, `.browserHello` or
     /// `.browserClosed`.

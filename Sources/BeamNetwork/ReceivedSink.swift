@@ -7,9 +7,13 @@ public protocol ReceivedSink: AnyObject, Sendable {
 
     /// Sound has arrived: in any order, each packet once.
     func push(_ sound: ReceivedSound)
+
+    /// A patch has arrived: in any order, each once.
+    func push(_ patch: ReceivedPatch)
 }
 
 extension ReceivedSink {
     public func push(_ frame: ReceivedFrame) {}
     public func push(_ sound: ReceivedSound) {}
+    public func push(_ patch: ReceivedPatch) {}
 }

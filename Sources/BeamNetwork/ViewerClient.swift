@@ -132,6 +132,9 @@ public final class ViewerClient: Sendable {
     /// Somebody who gets the picture from here needs a keyframe. What is delivered goes on meanwhile.
     public func wantKeyframe() { handle.perform { $0.handle(.keyframeWanted) } }
 
+    /// These rectangles of tiles (`ExactTiles`) aren't exact here: asks the host for them, if it has such.
+    public func wantExact(_ tiles: [PixelRect]) { handle.perform { $0.handle(.exactWanted(tiles)) } }
+
     /// The totals now, or at the end once the client is shut down. Waits for the event loop.
     public var statistics: ViewerStatistics { handle.statistics }
 

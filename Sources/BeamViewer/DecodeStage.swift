@@ -3,6 +3,7 @@ import BeamClock
 import BeamCodec
 import BeamMedia
 import BeamNetwork
+import BeamWire
 import Foundation
 import Synchronization
 
@@ -220,6 +221,8 @@ final class DecodeStage: ViewerSink {
         var brokenKeyframes = 0
         /// The last keyframe's stream was refused.
         var isRefused = false
+        /// The number of the last frame that gave a picture.
+        var lastNumber: UInt32?
 
         init(
             state: State, slot: LatestSlot<Picture>?, files: ViewerFiles, handlers: Handlers, decoder: VideoDecoder?
@@ -290,10 +293,22 @@ final class DecodeStage: ViewerSink {
                 "The graphics device has stopped decoding (\(reason)). The processor decodes from now on.")
         }
 
+        /// What the frame says of the screen; if the picture before isn't that of the frame before, all may have changed.
+        private mutating func changes(of frame: ReceivedFrame) -> FrameChanges? {
+            defer { lastNumber = frame.number }
+            guard let changes = FrameChanges(frame.unit) else { return nil }
+            guard frame.isKeyframe || frame.number == lastNumber.map({ $0 &+ 1 }) else {
+                return .all(of: frame.unit.size, at: changes.captureTime)
+            }
+            return changes
+        }
+
         private mutating func show(_ picture: Picture, of frame: ReceivedFrame, decodedBy name: String) {
             let end = MediaTime.now
             var picture = picture
             picture.decodedTime = end
+            picture.changes = changes(of: frame)
+            picture.session = frame.session
             slot?.put(picture)
             for camera in files.cameras { camera.push(picture) }
             handlers.onPicture(frame.firstArrival)

@@ -15,7 +15,7 @@ enum StatisticsOverlay {
         let expected = session.datagrams + session.lost
         let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
         return whose + [
-            "Picture\t\(size.width) × \(size.height), \(renderer)",
+            "Picture\t\(size.width) × \(size.height)\(exact(report.exactShare)), \(renderer)",
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")\(words(connection))",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
@@ -25,6 +25,12 @@ enum StatisticsOverlay {
             "Stages\t\(stages(report))",
             "Arrival to window\t\(times(report.times[.arrivalToWindow]))",
         ] + glass(report)
+    }
+
+    /// How much of the picture is exactly what the host's screen shows.
+    private static func exact(_ share: Double?) -> String {
+        guard let share else { return "" }
+        return share >= 1 ? ", exact" : ", \(Int(clamping: share * 100)) % exact"
     }
 
     private static func words(_ connection: ConnectionState) -> String {

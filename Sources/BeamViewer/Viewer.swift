@@ -27,6 +27,8 @@ public final class Viewer: Sendable {
     private let loop: NetworkLoop?
     private let onNotice: @Sendable (ViewerNotice) -> Void
     let decode: DecodeStage
+    /// Exact patches for the window; nil: they aren't taken.
+    let patches: PatchBox?
     /// Nil: this viewer is no relay.
     private let passing: PassingStage?
     /// In the order in which they are closed: sound comes before the recording is completed.
@@ -66,7 +68,11 @@ public final class Viewer: Sendable {
             PassingStage($0, shared) { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) }
         }
         self.passing = passing
-        let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [sound, soundFiles, decode]
+        let patches =
+            options.window != nil && options.takesPatches && options.member == nil && passing == nil
+                && !files.haveVideo ? PatchBox(shared) : nil
+        self.patches = patches
+        let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [patches, sound, soundFiles, decode]
         self.sinks = sinks.compactMap { $0 }
         self.decode = decode
         self.soundFiles = soundFiles
@@ -145,6 +151,7 @@ public final class Viewer: Sendable {
                     ? LogOptions(signing: identity.roomSigning, name: options.trust.deviceName) : nil)
         // In a room others may get it from here.
         session.takesSound = sound != nil || soundFiles != nil || options.member != nil || passing != nil
+        session.takesPatches = patches != nil
         // All who watch there can decode 4:2:0.
         if passing != nil { session.decodesFullChroma = false }
         guard let member = options.member else {
@@ -258,6 +265,9 @@ public final class Viewer: Sendable {
     /// as there is.
     func setShownSize(_ size: PixelSize?) { shared.wish { $0.shownSize = size } }
 
+    /// These rectangles of tiles (`ExactTiles`) aren't exact in the window.
+    func wantExact(_ tiles: [PixelRect]) { shared.tellClient { $0.wantExact(tiles) } }
+
     /// The most that the host is to send here from now on. What becomes of it is told by `ViewerEvent.quality`. Call it from
     /// any thread, as often as you like.
     public func setQuality(_ wish: QualityWish) { shared.wish { $0.quality = wish } }
@@ -358,7 +368,9 @@ public final class Viewer: Sendable {
                 frames: passing?.frames ?? decoded.decoded, bytes: session.bytes, now: .now, sinceStart: sinceStart)
             return ViewerReport(
                 session: session, decoded: passing?.frames ?? decoded.decoded, shown: window.shown, replaced: replaced,
-                size: passing?.size ?? decoded.size, decoder: decoded.decoder, framesPerSecond: rates.frames,
+                size: passing?.size ?? decoded.size, decoder: decoded.decoder,
+                patches: state.exactShare == nil ? nil : patches?.total, exactShare: state.exactShare,
+                framesPerSecond: rates.frames,
                 bitsPerSecond: rates.bits, sound: sound?.figures,
                 times: decoded.times.merging(window.times) { $1 }, isPassedOn: passing != nil)
         }

@@ -14,6 +14,9 @@ struct ViewerFiles: Sendable {
     let transcript: TranscriptFile?
     let cameras: [Camera]
 
+    /// Something gets the decoded pictures or the stream itself, and not what the window makes of them.
+    var haveVideo: Bool { recorder != nil || pictures != nil || !cameras.isEmpty }
+
     /// Creates those that the options ask for. `askForKeyframe` is called when a recording can go on after a gap.
     init(
         _ options: ViewerOptions, _ onNotice: @escaping @Sendable (ViewerNotice) -> Void,

@@ -35,6 +35,8 @@ import Synchronization
     private(set) var slots: [Slot] = []
     private(set) var panes: [ViewerPane] = []
     private var sources: [WindowSource] = []
+    /// What each viewer's window shows of its pictures and patches, by the places' IDs.
+    private var exact: [Int: ExactPicture] = [:]
     private var tileNews: [Int: TileNews] = [:]
     private var shownSizes = ShownSizes()
     private(set) var focus: VideoWindow.Focus
@@ -68,6 +70,7 @@ import Synchronization
         }
         slots = new
         tileNews = tileNews.filter { id, _ in new.contains { $0.id == id } }
+        exact = exact.filter { id, _ in new.contains { $0.id == id } }
         window.setSources(sources)
         hasMoved = true
     }
@@ -83,8 +86,9 @@ import Synchronization
     /// Until something has to change by itself.
     var timeout: Duration? {
         let now = MediaTime.now
-        return (tileNews.values.map { max(.zero, $0.until - now) } + [shownSizes.wait(now: now)].compactMap(\.self))
-            .min()
+        return
+            (tileNews.values.map { max(.zero, $0.until - now) } + exact.values.compactMap(\.timeout)
+            + [shownSizes.wait(now: now)].compactMap(\.self)).min()
     }
 
     /// A viewer's tile or figures have something new to say.
@@ -112,6 +116,7 @@ import Synchronization
         updateTiles(states, words)
         // A picture may come with the state that announces it.
         showPictures(pictures | states)
+        askForExact()
         if hasMoved { chooseAudible() }
         let update = Update(
             hasMoved: hasMoved, news: slots.indices.filter { states & NewsFlags.bit(slots[$0].id) != 0 })
@@ -158,16 +163,41 @@ import Synchronization
             sources[index].isFault = words?.isFault ?? false
             sources[index].isHeld = status.isPaused
             sources[index].isWithheld = status.sourceVisibility != .visible
-            if status.isOver { window.forgetPicture(of: slot.id) }
+            if status.isOver {
+                window.forgetPicture(of: slot.id)
+                exact[slot.id] = nil
+            }
             sources[index].warning = status.isUnencrypted ? "not encrypted" : status.relayWords
         }
         window.setSources(sources)
     }
 
+    /// What is to be shown of what has come.
+    private func picture(of slot: Slot, _ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
+        guard slot.viewer.patches != nil else { return picture }
+        let own = exact[slot.id] ?? ExactPicture()
+        exact[slot.id] = own
+        return own.take(picture, patches)
+    }
+
+    /// Asks the hosts for what the window hasn't exactly, and tells the viewers how much it has.
+    private func askForExact() {
+        for slot in slots {
+            guard let own = exact[slot.id] else { continue }
+            let wanted = own.takeWanted()
+            if !wanted.isEmpty { slot.viewer.wantExact(wanted) }
+            if own.exactShare != own.toldShare {
+                own.toldShare = own.exactShare
+                slot.viewer.shared.change { $0.exactShare = own.exactShare }
+            }
+        }
+    }
+
     private func showPictures(_ news: UInt64) {
         var pictures: [(source: Int, picture: Picture)] = []
         for slot in slots where news & NewsFlags.bit(slot.id) != 0 {
-            guard let picture = slot.viewer.slot.takeIfPresent() else { continue }
+            let patches = slot.viewer.patches?.takeAll() ?? []
+            guard let picture = picture(of: slot, slot.viewer.slot.takeIfPresent(), patches) else { continue }
             // Nothing of a host that has refused or was given up.
             if slot.viewer.shared.read({ !$0.status.isOver && $0.choices == nil }) {
                 pictures.append((slot.id, picture))

@@ -154,6 +154,8 @@ public struct ViewerOptions: Sendable {
     public var readAddress: (@Sendable (String) -> AddressReading)?
     /// Look for known hosts over Bluetooth, too, if there is an adapter.
     public var usesBluetooth = true
+    /// The window shows exact pixels where the host sends them.
+    public var takesPatches = true
 
     public init(
         target: Target, trust: Trust, window: WindowOptions? = nil, decoder: DecoderChoice = .automatic,
@@ -257,6 +259,10 @@ public struct ViewerReport: Sendable {
     public var size: PixelSize?
     /// The decoder of the last picture: `software`, or `vaapi:` and the device's path.
     public var decoder: String?
+    /// Exact patches that have arrived, and the share of the picture in the window that is exact now, 0 to 1; nil: the host
+    /// sends nothing exactly.
+    public var patches: UInt64?
+    public var exactShare: Double?
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double

@@ -18,6 +18,8 @@ final class ViewerState: Sendable {
         /// The figures in the overlay.
         var report: ViewerReport?
         var rates = Rates()
+        /// The share of the picture in the window that is exact; nil: the host sends nothing exactly.
+        var exactShare: Double?
         var presentation = Presentation()
         var lastStatistics = ViewerStatistics()
         /// The window's loop has to return.
@@ -105,6 +107,9 @@ final class ViewerState: Sendable {
         wake?(isNews ? .state : .picture)
         if isNews { announce() }
     }
+
+    /// Exact pixels wait for the window.
+    func patchArrived() { content.withLock { $0.wakeWindow }?(.picture) }
 
     // MARK: Announcements
 

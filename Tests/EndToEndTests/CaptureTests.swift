@@ -64,7 +64,7 @@ extension EndToEnd {
                     + "\(streams.reduce(0) { $0 + $1.bytes.count }) bytes on the control port")
             #expect(datagrams.count > 100)
             for datagram in datagrams {
-                let kinds: Set<UInt8> = datagram.from.port == ports.media ? [0xB1, 0xB4, 0xB6] : [0xB2, 0xB3]
+                let kinds: Set<UInt8> = datagram.from.port == ports.media ? [0xB1, 0xB4, 0xB6, 0xB7] : [0xB2, 0xB3]
                 #expect(datagram.payload.count >= 28 && kinds.contains(datagram.payload[0]) && datagram.payload[1] == 0)
             }
             let found = try finds(packets, secrets(recording) + [("the digits", Array(digits.utf8))])

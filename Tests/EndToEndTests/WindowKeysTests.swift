@@ -188,11 +188,12 @@ extension EndToEnd {
             let names = try FileManager.default.contentsOfDirectory(atPath: home.path)
             #expect(!names.contains { $0.hasSuffix(".part") }, "\(names)")
 
+            // Less than a PNG file of that size takes at least: deflate makes a thousandth of a flat picture.
             let full = try ProgramProcess(
                 wrapping: ChildProcess(
                     "unshare",
                     [
-                        "--mount", "sh", "-c", "mount -t tmpfs -o size=16k none \(small) && exec \"$@\"", "sh",
+                        "--mount", "sh", "-c", "mount -t tmpfs -o size=4k none \(small) && exec \"$@\"", "sh",
                         Program.path,
                     ]
                         + arguments,

@@ -49,8 +49,8 @@ private final class Loan: Sendable {
 
 /// A pool of buffers of one size, allocated when first needed.
 final class FrameStore {
-    /// One held by the encoder, one in the slot before it, one to grab into, one spare.
-    static let limit = 4
+    /// One held by the encoder, one in the slot before it, one to send exactly, one to grab into, one spare.
+    static let limit = 5
 
     let size: PixelSize
     private var frames: [Frame] = []

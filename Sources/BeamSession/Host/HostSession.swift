@@ -65,6 +65,8 @@ public struct HostSession: Sendable {
         case demand(StreamDemand, layer: Int)
         /// Which encodings of the sound viewers want has changed; none at first.
         case soundDemand(SoundDemand)
+        /// A viewer lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
+        case exactWanted([PixelRect])
         case event(HostEvent)
         /// Nothing to do until this deadline or the next input. `for` says what the deadline is for; nil if there is
         /// none.
@@ -89,6 +91,7 @@ public struct HostSession: Sendable {
         var door = configuration.door
         if configuration.room != nil { door.offers.insert(.words) }
         if configuration.broadcast.hasSound { door.offers.insert(.sound) }
+        if configuration.broadcast.hasPatches { door.offers.insert(.patches) }
         // What comes from elsewhere has one layer, which is everybody's.
         if configuration.broadcast.hasReducedLayer { door.offers.insert(.quality) }
         self.door = Door(
@@ -144,6 +147,12 @@ public struct HostSession: Sendable {
         if !isEnded { broadcast.handleSound(sound, number: number, now: now) }
     }
 
+    /// Takes exact pixels of what has changed, for all who take them; or a repair, for those who have asked
+    /// (`Output.exactWanted`).
+    public mutating func handlePatch(_ patch: ExactPatch, now: MediaTime) {
+        if !isEnded { broadcast.handlePatch(patch, now: now) }
+    }
+
     /// Takes a datagram from the media socket. Only a hello sealed with a viewer's own key counts; in version 1, one
     /// from an admitted viewer's address.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
@@ -181,6 +190,7 @@ public struct HostSession: Sendable {
         case .requestKeyframe(let layer): return .requestKeyframe(layer: layer)
         case .demand(let demand, let layer): return .demand(demand, layer: layer)
         case .soundDemand(let demand): return .soundDemand(demand)
+        case .exactWanted(let tiles): return .exactWanted(tiles)
         case .event(let event): return .event(event)
         case .wait(let until, let reason): return wait(until: until, for: reason)
         case .mediaKeyMade(let key): door.announce(key)

@@ -29,6 +29,7 @@ struct Receiver: Sendable {
     private static let longestFeedback = MediaLimits.feedbackLength - SealedHeader.overhead
 
     let takesSound: Bool
+    let takesPatches: Bool
     private var outputs = OutputQueue<Output>()
     private var media = MediaLiveness()
     /// Nil in version 1, which doesn't encrypt, and while there is no session.
@@ -46,6 +47,11 @@ struct Receiver: Sendable {
     private var lastDelivered: SequenceNumber?
     private(set) var playout: PlayoutBuffer
     private(set) var sound = SoundReceiver()
+    private var patches = PatchAssembly()
+    /// When the session began.
+    private var began = MediaTime.zero
+    /// Tiles to ask for; empty once they were.
+    private var inexact: [TileRect] = []
     /// The host's bandwidth estimate and its sending rate.
     private var rates: StreamState.Rates?
     private var clock = HostClock()
@@ -56,9 +62,10 @@ struct Receiver: Sendable {
     private var opened: [UInt8] = []
 
     /// - Parameter buffer: the playout delay; nil: adaptive.
-    init(buffer: Duration?, takesSound: Bool) {
+    init(buffer: Duration?, takesSound: Bool, takesPatches: Bool = false) {
         playout = PlayoutBuffer(fixed: buffer)
         self.takesSound = takesSound
+        self.takesPatches = takesPatches
     }
 
     var statistics: ViewerStatistics {
@@ -87,11 +94,14 @@ struct Receiver: Sendable {
     /// A new session. `keys` seal it in version 2: the viewer's and the host's.
     mutating func begin(_ keys: (own: SealingKey, media: SealingKey)?, mediaPort: UInt16?, now: MediaTime) {
         self.keys = nil
+        began = now
         isBroadcasting = nil
         setKeys(keys)
         port.forget()
         reassembler.reset(canAsk: isSealed)
         sound.restart()
+        patches = PatchAssembly()
+        inexact.removeAll()
         playout.removeAll()
         media.broadcast(nil, now: now)
         guard let mediaPort else { return perform(media.stop(), now: now) }
@@ -165,6 +175,16 @@ struct Receiver: Sendable {
 
     mutating func wantKeyframe() { keyframeWantedAfter = keyframeWantedAfter ?? lastDelivered }
 
+    /// These rectangles of tiles (`ExactTiles`) aren't exact here. Those that one datagram doesn't hold are left out: they
+    /// are named again.
+    mutating func want(exact tiles: [PixelRect]) {
+        inexact = tiles.prefix(Feedback.mostInexact).map {
+            TileRect(
+                x: UInt16(clamping: $0.x), y: UInt16(clamping: $0.y), width: UInt16(clamping: $0.width),
+                height: UInt16(clamping: $0.height))
+        }
+    }
+
     mutating func hold(_ time: Duration) { playout.hold = time }
 
     /// Sound is wanted again: what wasn't sent meanwhile isn't lost.
@@ -209,6 +229,7 @@ struct Receiver: Sendable {
             switch kind {
             case .state: return take(StreamState(part), now: now)
             case .sound: return takeSound(part, wireLength: bytes.count, now: now) ? .sound : nil
+            case .patch: return takePatch(part, wireLength: bytes.count, now: now) ? .sound : nil
             case .parity: return takeParity(part, wireLength: bytes.count, now: now) ? .media : nil
             default:
                 do throws(MediaDatagramError) {
@@ -246,6 +267,28 @@ struct Receiver: Sendable {
         return isValid
     }
 
+    /// False if it is malformed, or this viewer takes no patches.
+    private mutating func takePatch(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
+        guard takesPatches else { return false }
+        do throws(PatchDatagramError) {
+            let finished = try patches.insert(PatchDatagram(plaintext), now: now)
+            reassembler.received(wireLength: wireLength, isValid: true)
+            guard let finished else { return true }
+            let captured = MediaTime(microseconds: finished.hostTime)
+            outputs.append(
+                .pass(
+                    .patch(
+                        ReceivedPatch(
+                            content: finished.content, hostTime: finished.hostTime,
+                            captureTime: captured.flatMap { clock.local($0) }, arrival: now,
+                            pictureSize: finished.pictureSize, session: began))))
+            return true
+        } catch {
+            reassembler.received(wireLength: wireLength, isValid: false)
+            return false
+        }
+    }
+
     private mutating func take(_ state: StreamState, now: MediaTime) -> MediaLiveness.Arrival? {
         if let token = state.challenge {
             if keys?.own.challenged(token, now: now) == true { perform(media.helloNow(now: now), now: now) }
@@ -274,6 +317,7 @@ struct Receiver: Sendable {
     private mutating func play(now: MediaTime) {
         while var frame = playout.next(now: now) {
             frame.captureTime = frame.captureTime.flatMap { clock.local($0) }
+            frame.session = began
             lastDelivered = SequenceNumber(frame.number)
             if frame.isKeyframe { keyframeWantedAfter = nil }
             clockError = clock.error(now: frame.lastArrival)
@@ -302,7 +346,7 @@ struct Receiver: Sendable {
 
     private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
         guard isSealed, media.isOpen else { return nil }
-        if !probes.isEmpty { return now }
+        if !probes.isEmpty || !inexact.isEmpty { return now }
         // Read with each datagram: nothing is allocated.
         var next = keyframeRequest.deadline ?? .distantFuture
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
@@ -346,6 +390,12 @@ struct Receiver: Sendable {
         while !probes.isEmpty {
             send(Feedback(probes: Array(probes.prefix(Feedback.mostProbes))))
             probes.removeFirst(min(probes.count, Feedback.mostProbes))
+        }
+        // Alone, because it may be half as long as a datagram.
+        if !inexact.isEmpty {
+            var feedback = Feedback(layer: reassembler.layer ?? 0)
+            swap(&feedback.inexact, &inexact)
+            send(feedback)
         }
         var missing = reassembler.takeRequests(now: now)[...]
         updateKeyframeRequest(now: now)

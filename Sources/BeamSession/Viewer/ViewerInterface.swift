@@ -27,6 +27,8 @@ extension ViewerSession {
         public var room: LogOptions?
         /// Sound is played or recorded here.
         public var takesSound = false
+        /// Exact patches are shown here.
+        public var takesPatches = false
         /// It isn't a host that is sought but a receiver, which is to show what is shared here (`Input.offerScreen`).
         public var offersScreen = false
 
@@ -51,6 +53,7 @@ extension ViewerSession {
             var features: SecureMessage.Hello.Features = [.probes, .replacedCodes, .equals]
             if decodesFullChroma { features.insert(.fullChroma) }
             if takesSound { features.insert(.sound) }
+            if takesPatches { features.insert(.patches) }
             if room != nil { features.insert(.words) }
             if offersScreen { features.insert(.offersScreen) }
             return features
@@ -106,6 +109,8 @@ extension ViewerSession {
         case decoderFailed
         /// The pictures are passed on to somebody who needs a keyframe. What is delivered goes on meanwhile.
         case keyframeWanted
+        /// These rectangles of tiles (`ExactTiles`) aren't exact here: the host is asked for them, if it has such.
+        case exactWanted([PixelRect])
         /// All that is wished at present, in place of what was wished before.
         case wishes(ViewerWishes)
         /// Whether others get the picture and the sound from here: both are asked for in full then, whatever is wished.
@@ -131,6 +136,8 @@ extension ViewerSession {
         case deliver(ReceivedFrame)
         /// Sound has arrived, in any order, each packet once.
         case sound(ReceivedSound)
+        /// A patch has arrived, in any order, each once; before or after the frame of the same picture.
+        case patch(ReceivedPatch)
         case event(ViewerEvent)
         /// Nothing to do until this time or the next input. `for` is the purpose of the wake-up; nil if there is none.
         case wait(until: MediaTime, for: Purpose?)

@@ -35,7 +35,9 @@ public struct ViewerSession: Sendable {
         var random = random
         offersScreen = configuration.offersScreen
         admission = Admission(configuration, random: &random)
-        receiver = Receiver(buffer: configuration.buffer, takesSound: configuration.takesSound)
+        receiver = Receiver(
+            buffer: configuration.buffer, takesSound: configuration.takesSound,
+            takesPatches: configuration.takesPatches)
         room = configuration.room.map {
             LogExchange(
                 LogExchange.Configuration(
@@ -72,6 +74,8 @@ public struct ViewerSession: Sendable {
         case .mediaFailed(_, let hasNoAddress): receiver.failed(hasNoAddress: hasNoAddress, now: now)
         case .decoderFailed: receiver.decoderFailed()
         case .keyframeWanted: receiver.wantKeyframe()
+        case .exactWanted(let tiles):
+            if receiver.takesPatches, admission.features?.contains(.patches) == true { receiver.want(exact: tiles) }
         case .wishes(let new): wish(new, isRelay: isRelay, now: now)
         case .relayed(let isRelayed): wish(wishes, isRelay: isRelayed, now: now)
         case .offerScreen(let port):

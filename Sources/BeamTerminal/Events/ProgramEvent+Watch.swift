@@ -117,7 +117,7 @@ extension ViewerReport {
             "repaired": session.reconstructed, "keyframesRequested": session.keyframesRequested,
             "estimatedKbps": StreamRate.kilobits(session.estimatedRate),
             "usedKbps": StreamRate.kilobits(session.usedRate), "bufferMs": session.buffer.inMilliseconds,
-            "decoder": decoder, "width": size?.width, "height": size?.height,
+            "patches": patches, "exact": exactShare, "decoder": decoder, "width": size?.width, "height": size?.height,
             "latencyMs": JSONValue.latencies(Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, $1) })),
             "rttMs": session.roundTrip?.inMilliseconds, "sound": sound?.fields(session.sound),
             "clockErrorMs": session.clockError?.inMilliseconds,

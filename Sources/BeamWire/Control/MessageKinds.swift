@@ -76,10 +76,12 @@ extension SealedHeader {
         case parity = 0xB5
         /// Sound.
         case sound = 0xB6
+        /// A part of an exact patch.
+        case patch = 0xB7
 
         package var sender: Sender {
             switch self {
-            case .media, .state, .parity, .sound: .host
+            case .media, .state, .parity, .sound, .patch: .host
             case .hello, .feedback: .viewer
             }
         }
@@ -95,6 +97,7 @@ extension Feedback {
         case arrivals = 4
         case probes = 5
         case sound = 6
+        case inexact = 7
     }
 }
 

@@ -32,6 +32,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let words = Features(rawValue: 1 << 10)
             /// It comes to a receiver, to show its own screen there.
             package static let offersScreen = Features(rawValue: 1 << 13)
+            /// It takes exact patches beside the frames.
+            package static let patches = Features(rawValue: 1 << 14)
         }
 
         package var version = Self.version
@@ -89,6 +91,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let words = Features(rawValue: 1 << 10)
             /// It is a receiver: it has no picture, and shows those of others.
             package static let receiver = Features(rawValue: 1 << 13)
+            /// It may send exact patches, and answers viewers that lack some.
+            package static let patches = Features(rawValue: 1 << 14)
 
             /// It passes on what another host shares, which comes through `count` relays with this one: 0 (it is no relay)
             /// to 3, in bits 11 and 12.

@@ -1,5 +1,20 @@
 import BeamMedia
 
+/// A rectangle of tiles (`ExactTiles`), in tiles.
+package struct TileRect: Hashable, Sendable {
+    package var x: UInt16
+    package var y: UInt16
+    package var width: UInt16
+    package var height: UInt16
+
+    package init(x: UInt16, y: UInt16, width: UInt16, height: UInt16) {
+        self.x = x
+        self.y = y
+        self.width = width
+        self.height = height
+    }
+}
+
 /// A viewer's feedback (sealed, kind 0xB3): requests, and how frames have arrived.
 package struct Feedback: Hashable, Sendable {
     /// A request for missing parts of one frame.
@@ -116,6 +131,10 @@ package struct Feedback: Hashable, Sendable {
     /// The numbers of probes that have arrived.
     package var probes: [UInt16] = []
     package var sound: Sound?
+    /// Tiles that the viewer lacks exactly; where they lie is its own choice.
+    package var inexact: [TileRect] = []
+    /// The most rectangles of tiles in one datagram.
+    package static let mostInexact = 31
     /// The most probes acknowledged in one datagram.
     package static let mostProbes = 8
 
@@ -133,6 +152,7 @@ package struct Feedback: Hashable, Sendable {
 
     package var isEmpty: Bool {
         keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty && sound == nil
+            && inexact.isEmpty
     }
 
     /// The length of `plaintext` in bytes.
@@ -141,6 +161,7 @@ package struct Feedback: Hashable, Sendable {
         length += missing.reduce(0) { $0 + $1.encodedLength }
         if !probes.isEmpty { length += 2 + 2 * min(probes.count, Self.mostProbes) }
         length += sound?.encodedLength ?? 0
+        if !inexact.isEmpty { length += 2 + 8 * min(inexact.count, Self.mostInexact) }
         guard let report else { return length }
         let arrivals = min(report.arrivals.count, Report.mostArrivals)
         let perItem = SealedItems.longestValue / Arrival.length
@@ -204,6 +225,10 @@ package struct Feedback: Hashable, Sendable {
                     sound.missing.append(number)
                 }
                 feedback.sound = sound
+            case .inexact:
+                while feedback.inexact.count < Self.mostInexact, let rect = TileRect(&fields) {
+                    feedback.inexact.append(rect)
+                }
             }
         }
         if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
@@ -241,6 +266,13 @@ package struct Feedback: Hashable, Sendable {
                 for number in sound.missing.prefix(Sound.mostMissing) { $0.append(bigEndian: number) }
             }
         }
+        if !inexact.isEmpty {
+            SealedItems.append(Item.inexact, to: &bytes) {
+                for rect in inexact.prefix(Self.mostInexact) {
+                    for value in [rect.x, rect.y, rect.width, rect.height] { $0.append(bigEndian: value) }
+                }
+            }
+        }
         guard let report else { return bytes }
         SealedItems.append(Item.totals, to: &bytes) {
             $0.append(bigEndian: report.time.microseconds)
@@ -259,6 +291,17 @@ package struct Feedback: Hashable, Sendable {
             SealedItems.append(Item.arrivals, to: &bytes) { for arrival in some { arrival.write(to: &$0) } }
         }
         return bytes
+    }
+}
+
+extension TileRect {
+    /// Nil if it is empty, or reaches beyond what can be named.
+    fileprivate init?(_ fields: inout BigEndianReader) {
+        guard let x: UInt16 = fields.integer(), let y: UInt16 = fields.integer(),
+            let width: UInt16 = fields.integer(), let height: UInt16 = fields.integer(), width > 0, height > 0,
+            !x.addingReportingOverflow(width).overflow, !y.addingReportingOverflow(height).overflow
+        else { return nil }
+        self.init(x: x, y: y, width: width, height: height)
     }
 }
 

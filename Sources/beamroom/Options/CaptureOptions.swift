@@ -81,6 +81,8 @@ struct CaptureOptions: ParsableArguments {
             "Colour resolution: 420, or 444 for coloured text as sharp as black on white. Viewers that can't decode 444 get 420.",
             valueName: "420|444"))
     var chroma = ChromaFormat.subsampled
+    @Flag(help: "Send small changes and what is at rest as video only, not pixel for pixel besides.")
+    var noExact = false
 
     func validate() throws {
         // A part of the monitor can be named there.
@@ -192,6 +194,7 @@ struct CaptureOptions: ParsableArguments {
             source: try pictureSource(store, while: isWanted, say: { context.sayAtOnce($0) }), maxSize: maxSize,
             bitRate: videoBitRate?.bitsPerSecond, encoder: encoder, chroma: chroma, name: name, store: store,
             server: server)
+        options.sendsPatches = !noExact
         options.sound = sound.sound
         options.soundBitRate = sound.audioBitRate.bitsPerSecond
         return options

@@ -49,6 +49,8 @@ struct Simulation {
     /// When the host asked its encoders for keyframes.
     private(set) var keyframeRequests: [MediaTime] = []
     private(set) var soundDemand = SoundDemand()
+    /// The tiles that the host's viewers have asked for.
+    private(set) var exactWanted: [[PixelRect]] = []
     /// Packets of sound that the host was given.
     private(set) var soundCount = 0
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
@@ -102,7 +104,7 @@ struct Simulation {
             door: Door.Configuration(acceptance: acceptance, trust: trust, allowsUnencrypted: true),
             broadcast: Broadcast.Configuration(
                 pacing: pacing, bitRate: bitRate, usesFullChroma: usesFullChroma, hasSound: source.hasSound,
-                hasReducedLayer: relays == 0))
+                hasPatches: source.hasPatches, hasReducedLayer: relays == 0))
         configuration.door.relays = relays
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
@@ -239,6 +241,17 @@ struct Simulation {
     mutating func pass(_ sound: EncodedSound, number: UInt32) {
         host?.handleSound(sound, number: number, now: now)
         pumpHost()
+    }
+
+    mutating func pass(_ patch: ExactPatch) {
+        host?.handlePatch(patch, now: now)
+        pumpHost()
+    }
+
+    /// A viewer asks for these tiles.
+    mutating func want(exact tiles: [PixelRect], by index: Int) {
+        viewers[index].session.handle(.exactWanted(tiles), now: now)
+        pumpViewer(index)
     }
 
     // MARK: Events
@@ -407,6 +420,7 @@ struct Simulation {
                 demands.append((now, demand, layer))
                 if wasHeld, !demand.isHeld { schedule(.keyframe(layer: layer), at: now, generation: generation) }
             case .soundDemand(let demand): soundDemand = demand
+            case .exactWanted(let tiles): exactWanted.append(tiles)
             // No browser comes.
             case .browser: break
             case .event(let event):
@@ -476,6 +490,7 @@ struct Simulation {
                 let age = frame.captureTime.map { now - $0 }
                 viewers[index].frames.append((now, frame.number, frame.isKeyframe, frame.layer, age))
                 if let capture = frame.captureTime { viewers[index].ages.append(frame.lastArrival - capture) }
+            case .patch(let patch): viewers[index].patches.append(patch)
             case .sound(let sound):
                 viewers[index].sounds.append(sound)
                 viewers[index].relayedSound.append(sound)

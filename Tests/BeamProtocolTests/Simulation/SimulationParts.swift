@@ -32,6 +32,7 @@ extension Simulation {
         /// The frames' ages on arrival, before the playout buffer, as far as the viewer knows.
         var ages: [Duration] = []
         var sounds: [ReceivedSound] = []
+        var patches: [ReceivedPatch] = []
         /// What was delivered, to be passed on; nil: it isn't.
         var relayed: [ReceivedFrame]?
         var relayedSound: [ReceivedSound] = []
@@ -73,6 +74,8 @@ extension Simulation {
         var hasSound = false
         var playsSound = true
         var playedSound = false
+        /// The host may send exact patches.
+        var hasPatches = false
     }
 }
 

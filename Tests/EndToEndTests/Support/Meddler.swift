@@ -191,7 +191,7 @@ final class Meddler: Sendable {
                 let ahead = UInt64(1) << UInt64.random(in: 0...62, using: &random)
                 bytes.replaceSubrange(4..<12, with: WireMessage.bigEndian(counter &+ ahead))
             case .keyChanged: bytes[3] &+= .random(in: 1...255, using: &random)
-            case .kindChanged: bytes[0] = (0xB1...0xB6).randomElement(using: &random)!
+            case .kindChanged: bytes[0] = (0xB1...0xB7).randomElement(using: &random)!
             case .reflected:
                 let others = toHost ? ofHost : ofViewer
                 bytes = others[Int.random(in: others.indices, using: &random)]

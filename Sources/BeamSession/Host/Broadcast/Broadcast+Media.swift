@@ -43,7 +43,7 @@ extension Broadcast {
                 let feedback = opened.withUnsafeBytes { Feedback($0, memory: &arrivals) }
                 take(feedback, isNewest: result.isNewest, from: index, now: now)
                 if let used = feedback.report?.arrivals { arrivals = used }
-            case .media, .state, .parity, .sound:
+            case .media, .state, .parity, .sound, .patch:
                 break
             }
         } catch {
@@ -197,6 +197,7 @@ extension Broadcast {
             perform(senders.all[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
         if let sound = feedback.sound { take(sound, isNewest: isNewest, from: index, now: now) }
+        take(inexact: feedback.inexact, from: index, now: now)
         let end = stream.layers[layers[index]].end
         if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
             requestKeyframe(for: index, now: now)

@@ -21,13 +21,17 @@ public struct Broadcast: Sendable {
         public var usesFullChroma: Bool
         /// There may be sound (`handleSound`).
         public var hasSound: Bool
+        /// There may be exact patches beside the frames (`handlePatch`).
+        public var hasPatches: Bool
         /// Somebody encodes a reduced layer when it is demanded. Frames that come from elsewhere are of one layer.
         public var hasReducedLayer: Bool
 
         public init(
             pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, frameRate: Double = .infinity,
-            usesFullChroma: Bool = false, hasSound: Bool = false, hasReducedLayer: Bool = true
+            usesFullChroma: Bool = false, hasSound: Bool = false, hasPatches: Bool = false,
+            hasReducedLayer: Bool = true
         ) {
+            self.hasPatches = hasPatches
             self.frameRate = frameRate
             self.hasReducedLayer = hasReducedLayer
             self.pacing = pacing
@@ -45,6 +49,8 @@ public struct Broadcast: Sendable {
         case demand(StreamDemand, layer: Int)
         /// Which encodings of the sound guests want has changed.
         case soundDemand(SoundDemand)
+        /// A guest lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
+        case exactWanted([PixelRect])
         case event(HostEvent)
         /// Every guest of version 2 has to get this media key, the next one.
         case mediaKeyMade(SealingKey)
@@ -84,6 +90,9 @@ public struct Broadcast: Sendable {
     var opened: [UInt8] = []
     /// Memory for a state datagram, reused once it has been sent.
     var sealedState: [UInt8] = []
+    /// Memory for the datagrams of a patch, reused, and the number of the next one.
+    var patchMemory: [UInt8] = []
+    var nextPatch: UInt32 = 0
     /// Memory for the arrivals of a report, reused.
     var arrivals: [Feedback.Arrival] = []
     var audience = 0

@@ -26,6 +26,8 @@ struct Sender: Sendable {
     var rateLimits = ViewerRateLimits()
     /// What it gets of the sound.
     var sound = SoundDelivery()
+    /// What it gets of exact patches.
+    var patches = PatchDelivery()
     /// When a datagram of the viewer came last, or when it was admitted or came back.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.

@@ -23,6 +23,8 @@ struct Senders: Sendable {
         var limitForOthers = StreamDemand.wholeSize
         /// The most frames a second that its viewer wishes; nil: all.
         var frameRate: Double?
+        /// Its viewer takes exact patches.
+        var takesPatches = false
         /// The stream goes to it.
         var isWatching = false
         /// Its address is being validated; it gets the layer after that.

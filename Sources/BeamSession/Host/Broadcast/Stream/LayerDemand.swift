@@ -37,11 +37,14 @@ struct LayerDemand: Sendable {
         var (eighths, limit) = (0, StreamDemand.wholeSize)
         // Infinite: somebody wishes all frames.
         var frameRate = 0.0
+        var (wantsPatches, hasOnlyPatchTakers) = (false, true)
         for sender in senders {
             if sender.isWatching || sender.isExpected {
                 eighths = max(eighths, min(sender.eighths, sender.limit))
                 limit = min(limit, sender.limitForOthers)
                 frameRate = max(frameRate, sender.frameRate ?? .infinity)
+                wantsPatches = wantsPatches || sender.takesPatches
+                hasOnlyPatchTakers = hasOnlyPatchTakers && sender.takesPatches
             }
             isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
@@ -82,6 +85,8 @@ struct LayerDemand: Sendable {
             demand.isHeld = !(isKept || isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
             demand.frameDivisor = isKept ? 1 : frameDivisor
+            demand.wantsPatches = wantsPatches && !isReduced
+            demand.hasOnlyPatchTakers = hasOnlyPatchTakers && !isReduced && !isKept
             if isReduced {
                 demand.eighths = min(eighths, limit)
                 demand.frameRate = frameRate.isFinite ? frameRate : nil

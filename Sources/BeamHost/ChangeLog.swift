@@ -1,0 +1,61 @@
+import BeamMedia
+import BeamWire
+
+/// Which parts of the screen changed when, for what frames say of it (`FrameChanges`).
+///
+/// Keeps the last changes one by one, and of those before only when the last of them was. A value without a clock.
+struct ChangeLog {
+    /// One less than a frame may name: all that was before them is one more.
+    private static let most = FrameChanges.most - 1
+
+    private var size: PixelSize?
+    /// In the order of their times.
+    private var changes: [FrameChanges.Change] = []
+    /// How many of them came after the last frame was made; nil: more than are kept.
+    private var sinceFrame: Int?
+    /// The last change before those kept, of any part.
+    private var floor: UInt64 = 0
+
+    /// The screen has changed in `damage`, and looks like this since `time`.
+    mutating func add(_ damage: DamageRegion, of size: PixelSize, at time: MediaTime) {
+        let time = time.microseconds
+        guard size == self.size else {
+            self.size = size
+            (changes, sinceFrame, floor) = ([], nil, time)
+            return
+        }
+        for rect in damage.clipped(to: PixelRect(size)).rects {
+            let aligned = ExactTiles.pixels(of: ExactTiles.touched(by: rect), in: size)
+            if let same = changes.lastIndex(where: { $0.rect == aligned }) {
+                // As a caret that blinks.
+                changes.remove(at: same)
+                if let count = sinceFrame, same >= changes.count + 1 - count { sinceFrame = count - 1 }
+            }
+            changes.append(FrameChanges.Change(rect: aligned, time: time))
+            sinceFrame = sinceFrame.map { $0 + 1 }
+        }
+        let excess = changes.count - Self.most
+        guard excess > 0 else { return }
+        floor = changes[excess - 1].time
+        changes.removeFirst(excess)
+        if let count = sinceFrame, count > changes.count { sinceFrame = nil }
+    }
+
+    /// What a frame says whose picture was captured at `time`; the next one says what has changed since this one.
+    ///
+    /// - Parameter isContinued: who gets it has the frame before.
+    mutating func take(at time: MediaTime, of size: PixelSize, isContinued: Bool) -> FrameChanges {
+        let time = time.microseconds
+        guard size == self.size else { return .all(of: size, at: time) }
+        defer { sinceFrame = 0 }
+        var said = FrameChanges(captureTime: time, changes: [])
+        if isContinued, let sinceFrame {
+            said.changes = Array(changes.suffix(sinceFrame))
+        } else {
+            said.changes = [FrameChanges.Change(rect: PixelRect(size), time: floor)] + changes
+        }
+        // Changes that came after the picture are its successor's, but who has them has no older tile either.
+        for index in said.changes.indices { said.changes[index].time = min(said.changes[index].time, time) }
+        return said
+    }
+}

@@ -1,0 +1,175 @@
+import BeamClock
+import BeamMedia
+import BeamPixels
+import BeamSession
+
+/// Puts a viewer's decoded pictures and exact patches together into what its window shows. Main thread.
+///
+/// Without patches, or in a film, that is the decoded picture as it is. From the first patch on it is a picture in RGB, of
+/// which only what has changed is written.
+@MainActor final class ExactPicture {
+    /// A tile that hasn't changed for so long is asked for, and again after so long.
+    private static let rest = Duration.milliseconds(80)
+    private static let leastRepeat = Duration.milliseconds(120)
+    /// Each time that no answer comes it is asked half as often, up to so many times.
+    private static let mostDoublings = 6
+    /// What a host may have restored here: so many pictures at once, and a second. What is beyond that is asked for later.
+    private static let burstPictures = 2
+    private static let picturesPerSecond = 30
+    /// The most rectangles in a request.
+    private static let mostWanted = 31
+    /// How far a decoded pixel's chroma reaches (`PixelConversion`), rounded up to an even number.
+    private static let reach = 4
+    /// After so many decoded pictures in a row that change most of it and leave nothing exact, it is a film.
+    private static let filmPictures = 20
+
+    private var map: ExactMap?
+    private var decoded: Picture?
+    /// What is shown, if it isn't the decoded picture.
+    private var composed: PixelBuffer?
+    private var codec = PatchCodec()
+    private var filmLength = 0
+    private var askedAt: MediaTime?
+    /// How often it was asked since the last patch came.
+    private var unanswered = 0
+    private var budget: TokenBucket?
+    private var session = MediaTime.zero
+    private var hasPatches = false
+    /// Patches that were malformed.
+    private(set) var refused: UInt64 = 0
+
+    /// What the statistics were told last.
+    var toldShare: Double?
+
+    /// The share of the picture that is exact; nil: the host sends nothing exactly.
+    var exactShare: Double? { hasPatches ? map?.exactShare : nil }
+
+    /// Takes what has come, and returns what is to be shown; nil: nothing has changed.
+    func take(_ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
+        var shown = picture.map { take($0) }
+        for patch in patches {
+            guard let next = take(patch) else { continue }
+            shown = shown.map { next.replacing($0) } ?? next
+        }
+        return shown
+    }
+
+    // MARK: Decoded pictures
+
+    private func take(_ picture: Picture) -> Picture {
+        decoded = picture
+        guard let changes = picture.changes, picture.format != .bgrx else {
+            (map, composed) = (nil, nil)
+            return picture
+        }
+        if map?.size != picture.size || session != picture.session {
+            composed = nil
+            map = ExactMap(picture.size, now: .now)
+            budget = TokenBucket(
+                capacity: picture.size.area * Self.burstPictures,
+                bitsPerSecond: picture.size.area * Self.picturesPerSecond * 8)
+            session = picture.session
+            (filmLength, unanswered, hasPatches) = (0, 0, false)
+        }
+        let lost = map?.take(changes, now: .now) ?? []
+        guard let composed, let map else { return picture }
+        noteFilm(picture)
+        guard filmLength < Self.filmPictures else {
+            self.composed = nil
+            return picture
+        }
+        let changed = picture.damage.rects.map { $0.grown(by: Self.reach) } + lost
+        return convert(map.inexact(in: changed), of: picture, into: composed)
+    }
+
+    private func noteFilm(_ picture: Picture) {
+        let isFilm = map?.exactCount == 0 && picture.damage.area * 2 > picture.size.area
+        filmLength = isFilm ? filmLength + 1 : 0
+    }
+
+    /// Writes parts of a decoded picture into the shown one.
+    private func convert(_ rects: [PixelRect], of picture: Picture, into target: PixelBuffer) -> Picture {
+        var shown = picture
+        shown.buffer = target
+        shown.damage = DamageRegion()
+        let plane = target.planes[0]
+        for rect in rects {
+            PixelConversion.toBGRX(
+                picture.buffer, colour: picture.colour, into: plane.base + rect.y * plane.stride + rect.x * 4,
+                stride: plane.stride, rect: rect)
+            shown.damage.insert(rect)
+        }
+        return shown
+    }
+
+    // MARK: Patches
+
+    private func take(_ patch: ReceivedPatch) -> Picture? {
+        // A patch before the first frame that says what it changes could be older than what is shown.
+        guard var decoded, map?.size == patch.pictureSize, session == patch.session else { return nil }
+        let content: DecodedPatch
+        do throws(PatchError) {
+            let pixels = try PatchCodec.rectangles(of: patch.content, pictureSize: patch.pictureSize)
+                .reduce(0) { $0 + $1.area }
+            guard budget?.take(pixels, now: .now) == nil else { return nil }
+            content = try codec.decode(patch.content, pictureSize: patch.pictureSize)
+        } catch {
+            refused += 1
+            return nil
+        }
+        (hasPatches, unanswered) = (true, 0)
+        guard let parts = map?.takePatch(content.rects, capturedAt: patch.hostTime),
+            parts.contains(where: { !$0.isEmpty })
+        else { return nil }
+        filmLength = 0
+        decoded.time = patch.arrival
+        decoded.captureTime = patch.captureTime
+        decoded.decodedTime = .now
+        let target: PixelBuffer
+        var shown: Picture
+        if let composed {
+            target = composed
+            shown = decoded
+            shown.buffer = target
+            shown.damage = DamageRegion()
+        } else {
+            target = PixelBuffer(format: .bgrx, size: decoded.size)
+            composed = target
+            shown = convert([PixelRect(decoded.size)], of: decoded, into: target)
+        }
+        for (index, parts) in parts.enumerated() {
+            for part in parts {
+                content.copy(index, part: part, into: target.planes[0])
+                shown.damage.insert(part)
+            }
+        }
+        return shown
+    }
+
+    // MARK: What is lacking
+
+    /// The tiles to ask the host for now, as rectangles of tiles.
+    func takeWanted() -> [PixelRect] {
+        let now = MediaTime.now
+        guard let map, !map.isAllExact, askedAt.map({ now - $0 >= pause }) ?? true else { return [] }
+        let wanted = map.lacking(for: Self.rest, most: Self.mostWanted, now: now)
+        guard !wanted.isEmpty else { return [] }
+        askedAt = now
+        unanswered += 1
+        return wanted
+    }
+
+    private var pause: Duration { Self.leastRepeat * (1 << min(max(0, unanswered - 1), Self.mostDoublings)) }
+
+    /// Until something may have to be asked for; nil: all is exact.
+    var timeout: Duration? {
+        guard let map, !map.isAllExact else { return nil }
+        return askedAt.map { max(Self.rest, $0 + pause - .now) } ?? Self.rest
+    }
+}
+
+extension PixelRect {
+    fileprivate func grown(by pixels: Int) -> PixelRect {
+        PixelRect(x: x - pixels, y: y - pixels, width: width + 2 * pixels, height: height + 2 * pixels)
+    }
+}

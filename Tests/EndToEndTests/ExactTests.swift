@@ -1,0 +1,129 @@
+import CXCB
+import Foundation
+import Testing
+
+/// The picture in a viewer's window against the screen that is shared, pixel for pixel.
+extension EndToEnd {
+    @Suite(.needsProgram, .needsXServer) struct ExactTests {
+        /// A shared screen, and a viewer that shows it in a window of the same size.
+        private struct Pair {
+            let screen: XServer
+            let viewerScreen: XServer
+            let host: ProgramProcess
+            let viewer: ProgramProcess
+
+            init(_ options: [String] = [], width: Int = 640, height: Int = 360) throws {
+                screen = try XServer(width: width, height: height)
+                viewerScreen = try XServer(width: width, height: height)
+                let ports = try Ports()
+                host = try Program.share(
+                    ["--display", screen.display, "--no-cursor", "--no-frame"] + options, ports: ports)
+                try host.waitFor("ready")
+                viewer = try Program.watch([ports.target, "--fullscreen"], display: viewerScreen.display)
+                try viewer.waitFor("first-frame")
+            }
+
+            func end() {
+                viewer.end()
+                host.end()
+            }
+
+            /// Whether the window shows the screen, of each pixel blue, green and red.
+            var isEqual: Bool {
+                get throws {
+                    try Screenshot.take(of: screen.display).isEqual(to: Screenshot.take(of: viewerScreen.display))
+                }
+            }
+        }
+
+        @Test func aStillScreenIsEqual() throws {
+            let pair = try Pair()
+            defer { pair.end() }
+            let painter = try Painter(pair.screen.display, framesPerSecond: 0)
+            #expect(try eventually(timeout: 30) { try pair.isEqual })
+            #expect(painter.painted == 1)
+            #expect(
+                eventually(timeout: 30) { pair.viewer.events("stats").last?.number("exact") == 1 },
+                "\(pair.viewer.events("stats").last.map { "\($0)" } ?? "no figures")")
+        }
+
+        /// Small changes, each until it is seen, and then after motion that goes by video.
+        @Test func smallChangesComeExactly() throws {
+            let pair = try Pair()
+            defer { pair.end() }
+            let painter = try Painter(pair.screen.display, framesPerSecond: 0)
+            #expect(try eventually(timeout: 30) { try pair.isEqual })
+            let before = pair.viewer.events("stats").last?.number("frames") ?? 0
+            let pen = try Pen(pair.screen.display)
+            for step in 0..<40 {
+                pen.fill(x: 13 * step, y: 7 * step % 300, width: 9, height: 17, colour: 0xff_30_10 + UInt32(step * 999))
+                #expect(try eventually(timeout: 20) { try pair.isEqual }, "change \(step)")
+            }
+            painter.move(framesPerSecond: 30)
+            pause(seconds: 1)
+            painter.freeze()
+            #expect(try eventually(timeout: 30) { try pair.isEqual })
+            let (patches, frames) = (
+                pair.host.events("stats").last?.number("patches") ?? 0,
+                (pair.viewer.events("stats").last?.number("frames") ?? 0) - before
+            )
+            report("exact", "\(Int(patches)) patches, \(Int(frames)) frames")
+            #expect(patches >= 40)
+        }
+
+        /// Without patches the video is as near as it gets.
+        @Test func videoAloneIsNotEqual() throws {
+            let pair = try Pair(["--no-exact"])
+            defer { pair.end() }
+            let painter = try Painter(pair.screen.display, framesPerSecond: 0)
+            let pen = try Pen(pair.screen.display)
+            // Coloured pixels side by side: 4:2:0 has one colour for both.
+            for x in 0..<100 {
+                pen.fill(x: 2 * x, y: 40, width: 1, height: 40, colour: x % 2 == 0 ? 0xff0000 : 0x0000ff)
+            }
+            #expect(!eventually(timeout: 3) { (try? pair.isEqual) == true })
+            #expect(pair.viewer.events("stats").allSatisfy { $0.number("exact") == nil })
+            #expect(painter.painted == 1)
+        }
+    }
+}
+
+extension Screenshot {
+    fileprivate func isEqual(to other: Screenshot) -> Bool {
+        guard width == other.width, height == other.height else { return false }
+        return bytes.withUnsafeBytes { own in
+            other.bytes.withUnsafeBytes { theirs in
+                let (own, theirs) = (own.bindMemory(to: UInt32.self), theirs.bindMemory(to: UInt32.self))
+                var index = 0
+                // A loop, because a closure for each pixel takes a second in builds without optimisation.
+                while index < own.count {
+                    if (own[index] ^ theirs[index]) & 0xff_ffff != 0 { return false }
+                    index += 1
+                }
+                return true
+            }
+        }
+    }
+}
+
+/// Fills rectangles of the topmost window of a screen.
+private final class Pen {
+    private let connection: XConnection
+    private let window: xcb_window_t
+    private let context: xcb_gcontext_t
+
+    init(_ display: String) throws {
+        connection = try XConnection(display)
+        window = connection.visibleWindows().last?.id ?? connection.screen.root
+        context = xcb_generate_id(connection.raw)
+        xcb_create_gc(connection.raw, context, window, 0, nil)
+    }
+
+    func fill(x: Int, y: Int, width: Int, height: Int, colour: UInt32) {
+        var values = [colour]
+        xcb_change_gc(connection.raw, context, XCB_GC_FOREGROUND.rawValue, &values)
+        var rect = xcb_rectangle_t(x: Int16(x), y: Int16(y), width: UInt16(width), height: UInt16(height))
+        xcb_poly_fill_rectangle(connection.raw, window, context, 1, &rect)
+        connection.synchronise()
+    }
+}
