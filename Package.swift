@@ -248,8 +248,8 @@ let package = Package(
         .executableTarget(
             name: "beamroom-benchmarks",
             dependencies: [
-                "BeamNetwork", "BeamIdentity", "BeamCodec", "BeamPixels", "BeamSession", "BeamWire", "BeamMedia",
-                "BeamClock", "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
+                "BeamNetwork", "BeamIdentity", "BeamCapture", "BeamCodec", "BeamPixels", "BeamSession", "BeamWire",
+                "BeamMedia", "BeamClock", "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
             ],
             path: "Lab/Micro", swiftSettings: strict),
         // Many viewers that don't decode, in one process: Scripts/bench crowd.

@@ -16,9 +16,9 @@ extension BenchmarkState {
 }
 
 extension BenchmarkColumn {
-    /// Columns beside the times: datagrams and allocations, each as the mean of an iteration.
+    /// Columns beside the times: datagrams, the lengths of what was made, and allocations, each as the mean of an iteration.
     static func registerAllocations() {
-        for name in ["datagrams", "allocations"] {
+        for name in ["datagrams", "bytes", "allocations"] {
             register(
                 BenchmarkColumn(
                     name: name,

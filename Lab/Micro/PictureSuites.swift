@@ -161,7 +161,7 @@ func codecSuite() -> BenchmarkSuite {
 }
 
 /// Created on first use, so that a benchmark that is filtered out costs nothing.
-private final class Kept<Value> {
+final class Kept<Value> {
     private var made: Value?
     private let make: () throws -> Value
 

@@ -5,10 +5,10 @@ BenchmarkColumn.registerAllocations()
 Benchmark.main(
     [
         sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), comparisonSuite(), planeSuite(),
-        codecSuite(),
+        codecSuite(), patchSuite(),
     ],
     customDefaults: defaultSettings + [
         // Until the buffers have reached their sizes.
         WarmupIterations(150), MinTime(seconds: 1),
-        Columns(["name", "time", "p95", "iterations", "datagrams", "allocations"]),
+        Columns(["name", "time", "p95", "iterations", "datagrams", "bytes", "allocations"]),
     ])

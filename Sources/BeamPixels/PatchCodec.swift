@@ -105,7 +105,7 @@ public struct PatchCodec: @unchecked Sendable {
         }
         var isShortEnough = false
         // It ends early when its memory is full. It writes whole words, and so needs more than its result takes.
-        let room = min(limit + Self.spare, head + ZSTD_compressBound(length))
+        let room = min(limit, head + ZSTD_compressBound(length)) + Self.spare
         let content = [UInt8](unsafeUninitializedCapacity: room) { bytes, count in
             let memory = UnsafeMutableRawBufferPointer(bytes)
             memory[0] = Self.format

@@ -34,9 +34,9 @@ def per_datagram(benchmarks: list[dict[str, Any]]) -> dict[str, Any]:
 
 def show(entry: dict[str, Any]) -> None:
     rows = [[one["name"], time(one["time"]), time(one["p95"]),
-             number(one["datagrams"] or None, 0), number(one["allocations"], 2)]
+             number(one["datagrams"] or None, 0), number(one["bytes"] or None, 0), number(one["allocations"], 2)]
             for one in entry["benchmarks"]]
-    print(tables.text(rows, ["", "median", "p95", "datagrams", "allocations"]))
+    print(tables.text(rows, ["", "median", "p95", "datagrams", "bytes", "allocations"]))
     print()
     for name, slope in entry["allocations_per_datagram"].items():
         print(f"{name}: {round(slope, 2):g} allocations for each further datagram of a frame")
@@ -51,7 +51,7 @@ def measured(pattern: str | None, seconds: float) -> list[dict[str, Any]]:
     for one in found:
         for key in ("time", "p95"):
             one[key] = round(one[key])
-        for key in ("datagrams", "allocations"):
+        for key in ("datagrams", "bytes", "allocations"):
             one[key] = round(one[key], 3)
         one["iterations"] = round(one["iterations"])
     return found
