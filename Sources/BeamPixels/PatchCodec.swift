@@ -47,6 +47,7 @@ public struct PatchCodec: @unchecked Sendable {
     private let contexts = Contexts()
     private let kernel: PixelConversion.Kernel
     private var packed: [UInt8] = []
+    private var restored = PatchMemory(0)
 
     private final class Contexts {
         let compression = ZSTD_createCCtx()
@@ -155,16 +156,15 @@ public struct PatchCodec: @unchecked Sendable {
         guard let decompression = contexts.decompression,
             content.withUnsafeBytes({ Self.isFrame($0[head...], of: length) })
         else { throw .pixels }
-        var isWhole = false
-        let pixels = [UInt8](unsafeUninitializedCapacity: length) { bytes, count in
-            let result = content.withUnsafeBytes {
-                ZSTD_decompressDCtx(
-                    decompression, bytes.baseAddress, length, $0.baseAddress?.advanced(by: head), $0.count - head)
-            }
-            isWhole = ZSTD_isError(result) == 0 && result == length
-            count = isWhole ? length : 0
+        if !isKnownUniquelyReferenced(&restored) || restored.bytes.count < length { restored = PatchMemory(length) }
+        let pixels = restored
+        // Larger patches than changes are rare, and needn't be kept for.
+        if length > PatchMemory.mostKept { restored = PatchMemory(0) }
+        let result = content.withUnsafeBytes {
+            ZSTD_decompressDCtx(
+                decompression, pixels.bytes.baseAddress, length, $0.baseAddress?.advanced(by: head), $0.count - head)
         }
-        guard isWhole else { throw .pixels }
+        guard ZSTD_isError(result) == 0, result == length else { throw .pixels }
         return DecodedPatch(rects: rects, pixels: pixels, kernel: kernel)
     }
 
@@ -176,11 +176,26 @@ public struct PatchCodec: @unchecked Sendable {
     }
 }
 
+/// Where pixels are restored. The codec writes there again once no patch has it: the program gives large blocks back to the
+/// system, and new ones take longer to be mapped than a window takes to be restored.
+private final class PatchMemory: @unchecked Sendable {
+    // Sendable: written only by a codec that has the one reference to it.
+
+    /// As long as the largest changes (640 × 360 pixels), and some more.
+    static let mostKept = 1 << 20
+
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(_ count: Int) { bytes = .allocate(byteCount: count, alignment: 16) }
+
+    deinit { bytes.deallocate() }
+}
+
 /// The exact pixels of some rectangles of a picture.
 public struct DecodedPatch: Sendable {
     public let rects: [PixelRect]
     /// Of each rectangle one after the other, 3 bytes each: blue, green, red.
-    fileprivate let pixels: [UInt8]
+    fileprivate let pixels: PatchMemory
     fileprivate let kernel: PixelConversion.Kernel
 
     /// Copies a part of a rectangle to its place in a picture; the fourth byte is 255.
@@ -194,10 +209,8 @@ public struct DecodedPatch: Sendable {
         precondition(rect.contains(part))
         let start = rects[..<index].reduce(0) { $0 + $1.area } * 3
         let first = start + ((part.y - rect.y) * rect.width + part.x - rect.x) * 3
-        pixels.withUnsafeBytes {
-            beam_unpack_pixels(
-                $0.baseAddress?.advanced(by: first).assumingMemoryBound(to: UInt8.self), rect.width * 3, plane.raw,
-                part.raw, kernel.raw)
-        }
+        beam_unpack_pixels(
+            pixels.bytes.baseAddress?.advanced(by: first).assumingMemoryBound(to: UInt8.self), rect.width * 3,
+            plane.raw, part.raw, kernel.raw)
     }
 }

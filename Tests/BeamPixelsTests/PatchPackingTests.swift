@@ -75,6 +75,31 @@ import Testing
         #expect(pieces.allSatisfy { $0 == 0 })
     }
 
+    /// Memory is used again for the next patch, but not while the last one is in use.
+    @Test func aPatchKeepsItsPixelsWhileTheNextIsRead() throws {
+        let size = PixelSize(width: 48, height: 32)
+        var codec = PatchCodec()
+        var patches: [(source: PixelBuffer, patch: DecodedPatch)] = []
+        for seed in 0..<4 {
+            let source = PixelBuffer.noise(.bgrx, size, seed: UInt64(seed))
+            let made = codec.encode([PixelRect(size)], of: source, atMost: 1 << 16)
+            let content = try #require(made)
+            // One that is let go at once, and one that is kept.
+            _ = try codec.decode(content, pictureSize: size)
+            patches.append((source, try codec.decode(content, pictureSize: size)))
+        }
+        for (source, patch) in patches {
+            let target = PixelBuffer(format: .bgrx, size: size)
+            patch.copy(0, part: PixelRect(size), into: target.planes[0])
+            let isEqual = (0..<size.height).allSatisfy { y in
+                (0..<4 * size.width).allSatisfy { x in
+                    target[plane: 0, x, y] == (x % 4 == 3 ? 0xff : source[plane: 0, x, y])
+                }
+            }
+            #expect(isEqual)
+        }
+    }
+
     /// Noise and flat colour, of less and more than the 128 kB that Zstandard compresses at a time.
     @Test func theLimitIsTheContentsLength() throws {
         let size = PixelSize(width: 320, height: 240)
