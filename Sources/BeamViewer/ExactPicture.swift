@@ -46,7 +46,7 @@ import BeamSession
 
     /// Takes what has come, and returns what is to be shown; nil: nothing has changed.
     func take(_ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
-        var shown = picture.map { take($0) }
+        var shown = picture.flatMap { take($0) }
         for patch in patches {
             guard let next = take(patch) else { continue }
             shown = shown.map { next.replacing($0) } ?? next
@@ -56,7 +56,8 @@ import BeamSession
 
     // MARK: Decoded pictures
 
-    private func take(_ picture: Picture) -> Picture {
+    /// Nil: all that the picture has changed is shown exactly already.
+    private func take(_ picture: Picture) -> Picture? {
         decoded = picture
         guard let changes = picture.changes, picture.format != .bgrx else {
             (map, composed) = (nil, nil)
@@ -79,7 +80,8 @@ import BeamSession
             return picture
         }
         let changed = picture.damage.rects.map { $0.grown(by: Self.reach) } + lost
-        return convert(map.inexact(in: changed), of: picture, into: composed)
+        let parts = map.inexact(in: changed)
+        return parts.isEmpty ? nil : convert(parts, of: picture, into: composed)
     }
 
     private func noteFilm(_ picture: Picture) {
