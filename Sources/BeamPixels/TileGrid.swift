@@ -40,8 +40,8 @@ struct TileGrid {
 
     /// The marked tiles' area in a picture of `size`, in pixels.
     private func region(_ size: PixelSize) -> DamageRegion {
-        var found = rectangles { runs(in: $0) }
-        if found.count > Self.maxRectangles { found = rectangles { span(of: $0) } }
+        var found = rectangles(.runs)
+        if found.count > Self.maxRectangles { found = rectangles(.spans) }
         var region = DamageRegion()
         let bounds = PixelRect(size)
         for rect in found {
@@ -53,45 +53,7 @@ struct TileGrid {
         return region
     }
 
-    /// Combines vertically adjacent runs of the same columns into one rectangle.
-    private func rectangles(_ parts: (_ row: Int) -> [Range<Int>]) -> [PixelRect] {
-        var closed: [PixelRect] = []
-        var open: [PixelRect] = []
-        for row in 0..<down {
-            var next: [PixelRect] = []
-            for part in parts(row) {
-                if let index = open.firstIndex(where: { $0.x == part.lowerBound && $0.width == part.count }) {
-                    var rect = open.remove(at: index)
-                    rect.height += 1
-                    next.append(rect)
-                } else {
-                    next.append(PixelRect(x: part.lowerBound, y: row, width: part.count, height: 1))
-                }
-            }
-            closed += open
-            open = next
-        }
-        return closed + open
-    }
-
-    private func runs(in row: Int) -> [Range<Int>] {
-        var runs: [Range<Int>] = []
-        var start: Int?
-        for column in 0..<across {
-            if tiles[row * across + column] != 0 {
-                start = start ?? column
-            } else if let begin = start {
-                runs.append(begin..<column)
-                start = nil
-            }
-        }
-        if let start { runs.append(start..<across) }
-        return runs
-    }
-
-    private func span(of row: Int) -> [Range<Int>] {
-        let runs = runs(in: row)
-        guard let first = runs.first, let last = runs.last else { return [] }
-        return [first.lowerBound..<last.upperBound]
+    private func rectangles(_ parts: MarkedTiles.Parts) -> [PixelRect] {
+        MarkedTiles.rectangles(across: across, down: down, parts) { tiles[$0] != 0 }
     }
 }
