@@ -132,103 +132,6 @@ final class PatchStage: Sendable {
     }
 }
 
-/// What the repairing thread has to do. All threads use it.
-private final class Repairs: @unchecked Sendable {
-    // Sendable: every field below is read and written under `condition`'s lock only.
-    private let condition = MonotonicCondition()
-    private var size: PixelSize?
-    private var newest: Picture?
-    private var wanted: [Bool] = []
-    private var isAny = false
-    private var isClosed = false
-
-    struct Work {
-        var picture: Picture
-        var tiles: [PixelRect]
-    }
-
-    func setSize(_ size: PixelSize?) {
-        condition.withLock {
-            guard size != self.size else { return }
-            self.size = size
-            if newest?.size != size { newest = nil }
-            forget()
-        }
-    }
-
-    /// Keeps the newest picture. False if frames don't say what pictures like this one change.
-    func take(_ picture: Picture) -> Bool {
-        condition.withLock {
-            guard let size, size == picture.size else {
-                newest = nil
-                return false
-            }
-            newest = picture
-            condition.signal()
-            return true
-        }
-    }
-
-    func want(_ tiles: [PixelRect]) {
-        condition.withLock {
-            guard let size, newest != nil else { return }
-            let (across, down) = (ExactTiles.across(size), ExactTiles.down(size))
-            if wanted.count != across * down { wanted = [Bool](repeating: false, count: across * down) }
-            let bounds = PixelRect(x: 0, y: 0, width: across, height: down)
-            for rect in tiles.map({ $0.intersection(bounds) }) where !rect.isEmpty {
-                for row in rect.y..<rect.maxY {
-                    for column in rect.x..<rect.maxX { wanted[row * across + column] = true }
-                }
-                isAny = true
-            }
-            condition.signal()
-        }
-    }
-
-    private func forget() {
-        isAny = false
-        wanted.removeAll(keepingCapacity: true)
-    }
-
-    /// Waits for work; nil: there is none any more.
-    func next() -> Work? {
-        condition.withLock {
-            while !isClosed {
-                if isAny, let newest {
-                    let tiles = ExactTiles.rectangles(
-                        wanted, across: ExactTiles.across(newest.size), most: wanted.count)
-                    forget()
-                    return Work(picture: newest, tiles: tiles)
-                }
-                condition.wait()
-            }
-            newest = nil
-            return nil
-        }
-    }
-
-    /// Whether the screen still looks like this. What is wanted of it otherwise will be asked for again.
-    func isNewest(_ picture: Picture) -> Bool {
-        condition.withLock { !isClosed && newest?.buffer === picture.buffer && newest?.time == picture.time }
-    }
-
-    /// Waits for that time, or until the screen changes or all ends.
-    func pause(_ time: Duration) {
-        let end = MediaTime.now + time
-        condition.withLock {
-            let picture = newest?.time
-            while !isClosed, newest?.time == picture, condition.wait(until: end) {}
-        }
-    }
-
-    func close() {
-        condition.withLock {
-            isClosed = true
-            condition.broadcast()
-        }
-    }
-}
-
 extension PixelRect {
     /// Cut into pieces of at most that size.
     fileprivate func pieces(_ most: PixelSize) -> [PixelRect] {
@@ -257,13 +160,4 @@ extension PixelRect {
             PixelRect(x: x, y: y + half, width: width, height: height - half),
         ]
     }
-}
-
-/// What viewers lack: from the network, which is made before the stage that answers.
-final class RepairWish: Sendable {
-    private let follower = Mutex<(@Sendable ([PixelRect]) -> Void)?>(nil)
-
-    func tell(_ tiles: [PixelRect]) { follower.withLock { $0 }?(tiles) }
-
-    func follow(_ follower: @escaping @Sendable ([PixelRect]) -> Void) { self.follower.withLock { $0 = follower } }
 }

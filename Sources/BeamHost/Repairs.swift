@@ -1,0 +1,122 @@
+import BeamClock
+import BeamMedia
+import Synchronization
+
+/// What the thread that repairs has to do: the newest picture, and what viewers lack of it. All threads use it, and none
+/// waits for more than some assignments.
+final class Repairs: @unchecked Sendable {
+    // Sendable: every field below is read and written under `condition`'s lock only.
+    private let condition = MonotonicCondition()
+    private var size: PixelSize?
+    private var newest: Picture?
+    private var wanted: [PixelRect] = []
+    private var isPausing = false
+    private var isClosed = false
+
+    /// The most rectangles that are kept. Viewers ask again for what they lack.
+    private static let mostWanted = 1024
+
+    struct Work {
+        var picture: Picture
+        /// Rectangles of tiles inside the picture that don't overlap.
+        var tiles: [PixelRect]
+    }
+
+    /// Frames of pictures of that size say what they change; nil: frames don't.
+    func setSize(_ size: PixelSize?) {
+        condition.withLock {
+            guard size != self.size else { return }
+            self.size = size
+            if newest?.size != size { newest = nil }
+            wanted.removeAll()
+        }
+    }
+
+    /// Keeps the newest picture. False if frames don't say what pictures like this one change.
+    func take(_ picture: Picture) -> Bool {
+        condition.withLock {
+            guard let size, size == picture.size else {
+                newest = nil
+                return false
+            }
+            newest = picture
+            // A repair that is under way ends.
+            if isPausing { condition.signal() }
+            return true
+        }
+    }
+
+    /// Somebody lacks these rectangles of tiles. Nothing is known of them: they may lie anywhere.
+    func want(_ tiles: [PixelRect]) {
+        condition.withLock {
+            guard newest != nil, wanted.count + tiles.count <= Self.mostWanted else { return }
+            wanted += tiles
+            if !isPausing { condition.signal() }
+        }
+    }
+
+    /// Waits for work; nil: there is none any more.
+    func next() -> Work? {
+        while true {
+            let asked: (picture: Picture, tiles: [PixelRect])? = condition.withLock {
+                while !isClosed {
+                    if !wanted.isEmpty, let newest {
+                        defer { wanted.removeAll(keepingCapacity: true) }
+                        return (newest, wanted)
+                    }
+                    condition.wait()
+                }
+                newest = nil
+                return nil
+            }
+            guard let asked else { return nil }
+            // Without the lock: what is asked for may be large.
+            let tiles = Self.joined(asked.tiles, of: asked.picture.size)
+            if !tiles.isEmpty { return Work(picture: asked.picture, tiles: tiles) }
+        }
+    }
+
+    private static func joined(_ tiles: [PixelRect], of size: PixelSize) -> [PixelRect] {
+        let (across, down) = (ExactTiles.across(size), ExactTiles.down(size))
+        let bounds = PixelRect(x: 0, y: 0, width: across, height: down)
+        var marked = [Bool](repeating: false, count: across * down)
+        for rect in tiles.map({ $0.intersection(bounds) }) where !rect.isEmpty {
+            for row in rect.y..<rect.maxY {
+                for tile in row * across + rect.x..<row * across + rect.maxX { marked[tile] = true }
+            }
+        }
+        return ExactTiles.rectangles(marked, across: across, most: marked.count)
+    }
+
+    /// Whether the screen still looks like this. What is wanted of it otherwise will be asked for again.
+    func isNewest(_ picture: Picture) -> Bool {
+        condition.withLock { !isClosed && newest?.buffer === picture.buffer && newest?.time == picture.time }
+    }
+
+    /// Waits for that time, or until the screen changes or all ends.
+    func pause(_ time: Duration) {
+        let end = MediaTime.now + time
+        condition.withLock {
+            let picture = newest?.time
+            isPausing = true
+            while !isClosed, newest?.time == picture, condition.wait(until: end) {}
+            isPausing = false
+        }
+    }
+
+    func close() {
+        condition.withLock {
+            isClosed = true
+            condition.broadcast()
+        }
+    }
+}
+
+/// What viewers lack: from the network, which is made before the stage that answers.
+final class RepairWish: Sendable {
+    private let follower = Mutex<(@Sendable ([PixelRect]) -> Void)?>(nil)
+
+    func tell(_ tiles: [PixelRect]) { follower.withLock { $0 }?(tiles) }
+
+    func follow(_ follower: @escaping @Sendable ([PixelRect]) -> Void) { self.follower.withLock { $0 = follower } }
+}
