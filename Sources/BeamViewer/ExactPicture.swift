@@ -16,6 +16,8 @@ import BeamSession
     /// What a host may have restored here: so many pictures at once, and a second. What is beyond that is asked for later.
     private static let burstPictures = 2
     private static let picturesPerSecond = 30
+    /// A patch counts as so many pixels at least: each one takes time, however small it is.
+    private static let leastPixels = 4096
     /// The most rectangles in a request.
     private static let mostWanted = 31
     /// How far a decoded pixel's chroma reaches (`PixelConversion`), rounded up to an even number.
@@ -113,7 +115,7 @@ import BeamSession
         do throws(PatchError) {
             let pixels = try PatchCodec.rectangles(of: patch.content, pictureSize: patch.pictureSize)
                 .reduce(0) { $0 + $1.area }
-            guard budget?.take(pixels, now: .now) == nil else { return nil }
+            guard budget?.take(max(pixels, Self.leastPixels), now: .now) == nil else { return nil }
             content = try codec.decode(patch.content, pictureSize: patch.pictureSize)
         } catch {
             refused += 1

@@ -167,6 +167,43 @@ import Testing
         #expect(map.exactCount == 1)
     }
 
+    /// A host that names the whole screen again and again, to keep the viewer busy.
+    @Test func changesOfManyPicturesAreOne() {
+        let size = PixelSize(width: 64, height: 64)
+        let time = MediaTime(nanoseconds: 0)
+        let whole = PixelRect(size)
+        func said(_ count: Int) -> FrameChanges {
+            FrameChanges(
+                captureTime: 100, changes: (0..<count).map { FrameChanges.Change(rect: whole, time: UInt64($0)) })
+        }
+        for count in [7, 8, 63] {
+            var map = ExactMap(size, now: time)
+            #expect(map.takePatch([whole], capturedAt: UInt64(count - 1)) == [[whole]])
+            // The last change isn't newer than the patch, so that nothing is lost, however it is said.
+            #expect(map.take(said(count), now: time) == [] && map.isAllExact)
+            #expect(map.take(said(count + 1), now: time) == [whole] && map.exactCount == 0, "\(count)")
+        }
+    }
+
+    @Test func whatIsWantedIsJoinedInsideThePicture() {
+        let repairs = Repairs()
+        let size = PixelSize(width: 100, height: 40)
+        let picture = Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: MediaTime(nanoseconds: 1))
+        repairs.want([PixelRect(x: 0, y: 0, width: 1, height: 1)])
+        #expect(!repairs.take(picture))
+        repairs.setSize(size)
+        #expect(repairs.take(picture))
+        let far = PixelRect(x: 65_000, y: 65_000, width: 500, height: 500)
+        repairs.want([
+            far, PixelRect(x: 5, y: 1, width: 65_535, height: 65_535), PixelRect(x: 5, y: 1, width: 1, height: 1),
+        ])
+        for _ in 0..<1000 { repairs.want([PixelRect](repeating: far, count: 31)) }
+        #expect(repairs.next()?.tiles == [PixelRect(x: 5, y: 1, width: 2, height: 2)])
+        #expect(repairs.isNewest(picture))
+        repairs.close()
+        #expect(repairs.next() == nil && !repairs.isNewest(picture))
+    }
+
     @Test func whatChangesAllTheTimeIsNotAskedFor() {
         let size = PixelSize(width: 64, height: 64)
         var time = MediaTime(nanoseconds: 0)

@@ -38,7 +38,7 @@ public struct ExactMap: Sendable {
     /// - Returns: the tiles that were exact and aren't any more, as rectangles of pixels.
     public mutating func take(_ changes: FrameChanges, now: MediaTime) -> [PixelRect] {
         var lost: [Bool]?
-        for change in changes.changes {
+        for change in bounded(changes.changes) {
             forEach(in: change.rect) { map, tile in
                 if map.isExact[tile] {
                     guard map.times[tile] < change.time else { return }
@@ -75,6 +75,17 @@ public struct ExactMap: Sendable {
             return Self.joined(shown).map { ExactTiles.pixels(of: $0, in: size) }
         }
     }
+
+    /// Changes as they were said; if together they are many pictures large, which a host may say of each frame to keep this
+    /// machine busy, all that they say is that everything has changed.
+    private func bounded(_ changes: [FrameChanges.Change]) -> [FrameChanges.Change] {
+        let area = changes.reduce(0) { $0 + $1.rect.intersection(PixelRect(size)).area }
+        guard area > Self.mostPictures * size.area, let last = changes.map(\.time).max() else { return changes }
+        return [FrameChanges.Change(rect: PixelRect(size), time: last)]
+    }
+
+    /// Pictures' areas that a frame's changes may have together.
+    private static let mostPictures = 8
 
     private mutating func take(_ tile: Int, capturedAt time: UInt64) -> Bool {
         guard time >= times[tile], !(isExact[tile] && time == times[tile]) else { return false }
