@@ -250,10 +250,12 @@ struct LayerEncoder {
     ) throws(CodecError) {
         var source = source
         screen = (source.size, source.time)
+        // All who get the frame see its changes already: how long it takes says nothing of what they see.
+        let isSeen = source.isSentExactly && demand.hasOnlyPatchTakers
         if isRepeated {
             // A repeated picture shows the screen as it is now.
             source.time = begin
-        } else {
+        } else if !isSeen {
             state.shared.withLock { shared in
                 if layer == 0 { shared.capture.record(begin - source.time) }
             }
@@ -277,7 +279,7 @@ struct LayerEncoder {
         if !isRepeated, !frame.isKeyframe, Self.isMotion(source) {
             updateLadder(frame.unit, interval: interval, at: begin)
         }
-        push(frame, waited: isRepeated ? nil : begin - source.time, begin: begin)
+        push(frame, waited: isRepeated || isSeen ? nil : begin - source.time, begin: begin)
     }
 
     /// Reports the frame's quantiser and size to the ladder.
@@ -414,7 +416,7 @@ struct LayerEncoder {
         }
     }
 
-    /// Pushes the frame to the sinks. `waited` is nil for a repeated picture.
+    /// Pushes the frame to the sinks. `waited` is nil for a picture that is shown already (`EncodedFrame.isRepeated`).
     private mutating func push(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
         let end = MediaTime.now
         lastFrame = begin

@@ -8,8 +8,8 @@ public struct EncodedFrame: Sendable, Equatable {
     public var captureTime: MediaTime
     /// Nil if unknown, as for a repeated picture.
     public var stages: StageTimes?
-    /// The same picture was coded before; this frame is a keyframe of it or refines it. Nothing has changed on the
-    /// screen.
+    /// What it shows was sent before: the same picture, of which this is a keyframe or a refinement; or its changes, exactly
+    /// (`ExactPatch`), to all who get it.
     public var isRepeated: Bool
     /// The simulcast layer: 0 for everybody, or 1, reduced, for viewers that can't have layer 0 (`StreamDemand`).
     public var layer: Int
