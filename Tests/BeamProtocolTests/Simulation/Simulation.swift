@@ -29,7 +29,7 @@ struct Simulation {
     private var random: SeededGenerator
     private let seed: UInt64
 
-    private(set) var host: HostSession?
+    var host: HostSession?
     /// `host` is there: asking it for that would copy it.
     private var isHosting = false
     /// Counts hosts: events for an earlier host are dropped.
@@ -232,28 +232,6 @@ struct Simulation {
         viewer.events.filter { isIt($0.event) }.map(\.time.seconds)
     }
 
-    /// Gives the host a frame or sound from elsewhere: it is a relay (`Source.isElsewhere`).
-    mutating func pass(_ frame: EncodedFrame) {
-        host?.handleFrame(frame, now: now)
-        pumpHost()
-    }
-
-    mutating func pass(_ sound: EncodedSound, number: UInt32) {
-        host?.handleSound(sound, number: number, now: now)
-        pumpHost()
-    }
-
-    mutating func pass(_ patch: ExactPatch) {
-        host?.handlePatch(patch, now: now)
-        pumpHost()
-    }
-
-    /// A viewer asks for these tiles.
-    mutating func want(exact tiles: [PixelRect], by index: Int) {
-        viewers[index].session.handle(.exactWanted(tiles), now: now)
-        pumpViewer(index)
-    }
-
     // MARK: Events
 
     private mutating func schedule(_ event: Event, at time: MediaTime, generation: Int? = nil) {
@@ -387,7 +365,7 @@ struct Simulation {
 
     // MARK: What the sessions decide
 
-    private mutating func pumpHost() {
+    mutating func pumpHost() {
         while let output = host?.pollOutput(now: now) {
             switch output {
             case .wait(let time, _):
@@ -446,7 +424,7 @@ struct Simulation {
         }
     }
 
-    private mutating func pumpViewer(_ index: Int) {
+    mutating func pumpViewer(_ index: Int) {
         while true {
             switch viewers[index].session.pollOutput(now: now) {
             case .wait(let time, _):

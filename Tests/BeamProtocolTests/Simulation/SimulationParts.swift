@@ -80,6 +80,28 @@ extension Simulation {
 }
 
 extension Simulation {
+    /// Gives the host a frame or sound from elsewhere: it is a relay (`Source.isElsewhere`).
+    mutating func pass(_ frame: EncodedFrame) {
+        host?.handleFrame(frame, now: now)
+        pumpHost()
+    }
+
+    mutating func pass(_ sound: EncodedSound, number: UInt32) {
+        host?.handleSound(sound, number: number, now: now)
+        pumpHost()
+    }
+
+    mutating func pass(_ patch: ExactPatch) {
+        host?.handlePatch(patch, now: now)
+        pumpHost()
+    }
+
+    /// A viewer asks for these tiles.
+    mutating func want(exact tiles: [PixelRect], by index: Int) {
+        viewers[index].session.handle(.exactWanted(tiles), now: now)
+        pumpViewer(index)
+    }
+
     /// What a viewer has got to pass on since the last call.
     mutating func takeRelayed(_ index: Int) -> (frames: [ReceivedFrame], sounds: [ReceivedSound]) {
         defer { (viewers[index].relayed, viewers[index].relayedSound) = ([], []) }
