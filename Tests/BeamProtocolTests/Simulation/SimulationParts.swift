@@ -82,22 +82,26 @@ extension Simulation {
 extension Simulation {
     /// Gives the host a frame or sound from elsewhere: it is a relay (`Source.isElsewhere`).
     mutating func pass(_ frame: EncodedFrame) {
+        let now = now
         host?.handleFrame(frame, now: now)
         pumpHost()
     }
 
     mutating func pass(_ sound: EncodedSound, number: UInt32) {
+        let now = now
         host?.handleSound(sound, number: number, now: now)
         pumpHost()
     }
 
     mutating func pass(_ patch: ExactPatch) {
+        let now = now
         host?.handlePatch(patch, now: now)
         pumpHost()
     }
 
     /// A viewer asks for these tiles.
     mutating func want(exact tiles: [PixelRect], by index: Int) {
+        let now = now
         viewers[index].session.handle(.exactWanted(tiles), now: now)
         pumpViewer(index)
     }
