@@ -17,6 +17,61 @@ public struct ExactPatch: Sendable, Equatable {
     }
 }
 
+/// What a patch does to a picture: first the move, then the rectangles.
+public struct PatchPlan: Hashable, Sendable {
+    /// What a change builds on. Ages are before the time at which the patch was captured, in µs.
+    public struct Basis: Hashable, Sendable {
+        /// The age of the picture before: what has changed since then, and nothing else, is in the patch.
+        public var previous: UInt32
+        /// The age of the last change of what isn't in the patch, but must be there: what moves, and the rest of the tiles
+        /// that it has only a part of.
+        public var needed: UInt32
+
+        public init(previous: UInt32, needed: UInt32) {
+            self.previous = previous
+            self.needed = needed
+        }
+    }
+
+    /// They don't overlap, and the patch has their pixels.
+    public var rects: [PixelRect]
+    public var move: PixelMove?
+    /// Nil: the patch has whole tiles only, and builds on nothing.
+    public var basis: Basis?
+
+    public init(rects: [PixelRect], move: PixelMove? = nil, basis: Basis? = nil) {
+        self.rects = rects
+        self.move = move
+        self.basis = basis
+    }
+}
+
+/// Pixels that have moved.
+public struct PixelMove: Hashable, Sendable {
+    /// Where they are now.
+    public var target: PixelRect
+    /// The pixel that is at (x, y) now was at (x + dx, y + dy).
+    public var dx: Int
+    public var dy: Int
+
+    public init(target: PixelRect, dx: Int, dy: Int) {
+        self.target = target
+        self.dx = dx
+        self.dy = dy
+    }
+
+    /// Where those pixels were that are in `rect` now.
+    public func source(of rect: PixelRect) -> PixelRect {
+        PixelRect(x: rect.x + dx, y: rect.y + dy, width: rect.width, height: rect.height)
+    }
+
+    /// Both places lie in a picture of that size, the target isn't empty, and something moves.
+    public func isInside(_ size: PixelSize) -> Bool {
+        !target.isEmpty && (dx != 0 || dy != 0) && PixelRect(size).contains(target)
+            && PixelRect(size).contains(source(of: target))
+    }
+}
+
 /// A patch that has arrived at a viewer, complete. Its content comes from a peer: `PatchCodec` checks it.
 public struct ReceivedPatch: Sendable, Equatable {
     public var content: [UInt8]

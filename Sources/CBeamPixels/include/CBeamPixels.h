@@ -100,6 +100,28 @@ void beam_pack_pixels(beam_const_plane picture, beam_rect rect, uint8_t *packed,
 // Writes pixels of 3 bytes each, whose rows are `stride` bytes apart, to `rect` of a BGRX picture (X is 255).
 void beam_unpack_pixels(const uint8_t *packed, ptrdiff_t stride, beam_plane picture, beam_rect rect, beam_kernel kernel);
 
+// By how much pixels have moved: the pixel at (x, y) was at (x + dx, y + dy) before.
+typedef struct beam_motion {
+    int dx, dy;
+} beam_motion;
+
+// Compares `area` of a BGRX picture with the same area, moved by `motion`, of an earlier one; both lie inside of their
+// pictures. The area is looked at in cells: rows of 16 pixels whose first column is a multiple of 16, as far as they are in
+// the area. `cells` has `words` words for each row of the area, with a bit for each cell from column 16 × `left` on, the
+// lowest first; the bit of a cell that differs becomes 1, the others stay. Returns how many bits have become 1. X bytes are
+// ignored.
+int beam_changed_cells(beam_const_plane picture, beam_const_plane before, beam_rect area, beam_motion motion, uint64_t *cells,
+                       int words, int left, beam_kernel kernel);
+
+// Finds by how much most of what has changed in `area` has moved since an earlier picture of the same size: not by 0, at
+// most by `reach` in each direction, or by `last`, which is tried first. It judges by samples: nothing is sure before
+// beam_changed_cells was asked. Returns 0 if there is no such motion.
+int beam_find_motion(beam_const_plane picture, beam_const_plane before, beam_size size, beam_rect area, beam_size reach,
+                     beam_motion last, beam_motion *motion, beam_kernel kernel);
+
+// Copies to `target` the pixels that lie as far from it as `motion` says; both lie in the picture and may overlap.
+void beam_move_pixels(beam_plane picture, beam_rect target, beam_motion motion);
+
 // The sum of absolute differences of two planes of `size` for each block of 16 × 16 samples, row by row. Blocks at the
 // right and bottom edges may be smaller.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
