@@ -180,7 +180,7 @@ let package = Package(
         // Messages of D-Bus, for the desktop's services and its portal.
         library("BeamBus", "CSystemd", "CLateLibraries"),
         // Kernels that every pixel goes through, in C for its vector instructions.
-        library("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CZstd", "CLateLibraries"),
+        core("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CZstd", "CLateLibraries"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // The same for every sample of sound.
         .target(name: "CBeamSound", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),

@@ -36,13 +36,40 @@ func patchSuite() -> BenchmarkSuite {
                 }
             }
         }
-        let damage = scattered()
-        suite.benchmark("align 16 rectangles to tiles") { state in
-            try state.measureAllocating {
-                guard !PatchCodec.tileAligned(damage, in: size).isEmpty else {
-                    throw BenchmarkFailure("damage has no tiles")
+        for (name, area) in [
+            ("800x600", PixelRect(x: 208, y: 100, width: 800, height: 600)), ("the screen", PixelRect(size)),
+        ] {
+            let pages = Kept { (try screen(.scroll, 0), try screen(.scroll, 1)) }
+            var planner = ChangePlanner()
+            suite.benchmark("find what has moved in \(name) of scrolled text") { state in
+                let (before, after) = try pages.value
+                var number = 0
+                try state.measureAllocating {
+                    number += 1
+                    let picture = Picture(
+                        buffer: number % 2 == 0 ? before : after,
+                        time: MediaTime(nanoseconds: Int64(number) * 16_000_000),
+                        damage: DamageRegion(area))
+                    guard planner.plan(picture, mostPixels: 640 * 360)?.plan.move != nil || number == 1 else {
+                        throw BenchmarkFailure("nothing has moved")
+                    }
+                    return 0
                 }
-                return 0
+            }
+            let shown = Kept { PixelBuffer(format: .bgrx, size: size) }
+            let move = PatchPlan(
+                rects: [],
+                move: PixelMove(
+                    target: PixelRect(x: area.x, y: area.y, width: area.width, height: area.height - 17), dx: 0, dy: 17),
+                basis: .init(previous: 0, needed: 0))
+            suite.benchmark("move \(name)") { state in
+                var codec = PatchCodec()
+                let plane = try shown.value.planes[0]
+                let patch = try codec.decode(made(codec.encode(move, of: shown.value, atMost: .max)), pictureSize: size)
+                try state.measureAllocating {
+                    patch.move(in: plane)
+                    return 0
+                }
             }
         }
     }
@@ -62,20 +89,11 @@ private func made(_ content: [UInt8]?) throws -> [UInt8] {
 }
 
 /// The test pattern in RGB, as a screen would have it.
-private func screen(_ content: PatternContent) throws -> PixelBuffer {
-    let pattern = try PatternRenderer(PatternOptions(size: size, frameRate: 60, content: content)).picture(0)
+private func screen(_ content: PatternContent, _ number: Int = 0) throws -> PixelBuffer {
+    let pattern = try PatternRenderer(PatternOptions(size: size, frameRate: 60, content: content)).picture(number)
     let screen = PixelBuffer(format: .bgrx, size: size)
     PixelConversion.toBGRX(
         pattern.buffer, colour: pattern.colour, into: screen.planes[0].base, stride: screen.planes[0].stride,
         rect: PixelRect(size))
     return screen
-}
-
-/// As many rectangles as damage has, all over the screen.
-private func scattered() -> DamageRegion {
-    var damage = DamageRegion()
-    for index in 0..<DamageRegion.limit {
-        damage.insert(PixelRect(x: 113 * index, y: index * 397 % 1000, width: 75, height: 50))
-    }
-    return damage
 }

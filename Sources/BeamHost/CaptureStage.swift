@@ -35,9 +35,7 @@ final class CaptureStage: Sendable {
             do throws(CaptureError) {
                 try source.run { picture in
                     counter.pictures.wrappingAdd(1, ordering: .relaxed)
-                    var picture = picture
-                    picture.isSentExactly = patches?.offer(picture) ?? false
-                    slot.put(picture)
+                    slot.put(patches?.offer(picture) ?? picture)
                 }
             } catch {
                 onEnd(error)

@@ -14,9 +14,10 @@ struct LayerEncoder {
     private static let refinementInterval = Duration.milliseconds(50)
     /// The least time between two refinements.
     private static let leastRefinementInterval = Duration.milliseconds(20)
-    /// How long a change that was sent exactly waits for its frame, so that one frame has several: at least, and where
-    /// the path has little.
-    private static let exactPause = Duration.milliseconds(40)
+    /// How long a change that was sent exactly waits for its frame, so that one frame has several: all have it already. Where
+    /// datagrams get lost, it comes sooner.
+    private static let exactPause = Duration.milliseconds(200)
+    private static let exactPauseWithLoss = Duration.milliseconds(40)
     /// How long the reduced layer's encoder stays open after its last viewer has left.
     private static let keepOpenTime = Duration.seconds(10)
 
@@ -234,7 +235,7 @@ struct LayerEncoder {
     /// Until then a change that all have exactly waits for more.
     private var exactPauseEnd: MediaTime {
         guard let pending, pending.picture.isSentExactly, demand.hasOnlyPatchTakers else { return .zero }
-        return pendingSince + Self.exactPause
+        return pendingSince + (demand.losesPatches ? Self.exactPauseWithLoss : Self.exactPause)
     }
 
     private mutating func servePending(at now: MediaTime) throws(CodecError) {

@@ -27,7 +27,6 @@ final class Repairs: @unchecked Sendable {
         condition.withLock {
             guard size != self.size else { return }
             self.size = size
-            if newest?.size != size { newest = nil }
             wanted.removeAll()
         }
     }
@@ -35,21 +34,18 @@ final class Repairs: @unchecked Sendable {
     /// Keeps the newest picture. False if frames don't say what pictures like this one change.
     func take(_ picture: Picture) -> Bool {
         condition.withLock {
-            guard let size, size == picture.size else {
-                newest = nil
-                return false
-            }
+            // Also for viewers who come later, while nothing changes.
             newest = picture
             // A repair that is under way ends.
             if isPausing { condition.signal() }
-            return true
+            return size == picture.size
         }
     }
 
     /// Somebody lacks these rectangles of tiles. Nothing is known of them: they may lie anywhere.
     func want(_ tiles: [PixelRect]) {
         condition.withLock {
-            guard newest != nil, wanted.count + tiles.count <= Self.mostWanted else { return }
+            guard let size, newest?.size == size, wanted.count + tiles.count <= Self.mostWanted else { return }
             wanted += tiles
             if !isPausing { condition.signal() }
         }
@@ -60,7 +56,7 @@ final class Repairs: @unchecked Sendable {
         while true {
             let asked: (picture: Picture, tiles: [PixelRect])? = condition.withLock {
                 while !isClosed {
-                    if !wanted.isEmpty, let newest {
+                    if !wanted.isEmpty, let newest, newest.size == size {
                         defer { wanted.removeAll(keepingCapacity: true) }
                         return (newest, wanted)
                     }

@@ -39,6 +39,9 @@ public struct StreamDemand: Sendable, Hashable {
     /// All who watch take them: frames of changes that were sent exactly may come later and rarer.
     public var hasOnlyPatchTakers = false
 
+    /// Some of their paths lose datagrams, so that frames have to follow soon.
+    public var losesPatches = false
+
     public static let wholeSize = 8
 
     public init(
@@ -72,6 +75,7 @@ public struct StreamDemand: Sendable, Hashable {
         both.eighths = max(eighths, other.eighths)
         both.wantsPatches = wantsPatches || other.wantsPatches
         both.hasOnlyPatchTakers = hasOnlyPatchTakers && other.hasOnlyPatchTakers
+        both.losesPatches = losesPatches || other.losesPatches
         return both
     }
 }

@@ -22,6 +22,11 @@ import BeamSession
     private static let mostWanted = 31
     /// How far a decoded pixel's chroma reaches (`PixelConversion`), rounded up to an even number.
     private static let reach = 4
+    /// So many patches wait at most, and for so long, for changes that they build on.
+    private static let mostWaiting = 32
+    private static let patience = Duration.milliseconds(60)
+    /// What is missing while the screen changes is asked for at once, and again after so long.
+    private static let urgentRepeat = Duration.milliseconds(60)
     /// After so many decoded pictures in a row that change most of it and leave nothing exact, it is a film.
     private static let filmPictures = 20
 
@@ -35,6 +40,10 @@ import BeamSession
     /// How often it was asked since the last patch came.
     private var unanswered = 0
     private var budget: TokenBucket?
+    /// Patches that build on changes which haven't arrived, and until when they wait.
+    private var waiting: [(patch: ReceivedPatch, content: DecodedPatch, end: MediaTime)] = []
+    /// Tiles that patches couldn't be shown for, to be asked for at once.
+    private var missed: [PixelRect] = []
     private var session = MediaTime.zero
     private var hasPatches = false
     /// Patches that were malformed.
@@ -49,10 +58,15 @@ import BeamSession
     /// Takes what has come, and returns what is to be shown; nil: nothing has changed.
     func take(_ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
         var shown = picture.flatMap { take($0) }
-        for patch in patches {
-            guard let next = take(patch) else { continue }
+        func show(_ next: Picture?) {
+            guard let next else { return }
             shown = shown.map { next.replacing($0) } ?? next
         }
+        for patch in patches {
+            show(take(patch))
+            show(takeWaiting())
+        }
+        show(takeWaiting())
         return shown
     }
 
@@ -73,6 +87,7 @@ import BeamSession
                 bitsPerSecond: picture.size.area * Self.picturesPerSecond * 8)
             session = picture.session
             (filmLength, unanswered, hasPatches) = (0, 0, false)
+            (waiting, missed) = ([], [])
         }
         let lost = map?.take(changes, now: .now) ?? []
         guard let composed, let map else { return picture }
@@ -110,11 +125,11 @@ import BeamSession
 
     private func take(_ patch: ReceivedPatch) -> Picture? {
         // A patch before the first frame that says what it changes could be older than what is shown.
-        guard var decoded, map?.size == patch.pictureSize, session == patch.session else { return nil }
+        guard decoded != nil, map?.size == patch.pictureSize, session == patch.session else { return nil }
         let content: DecodedPatch
         do throws(PatchError) {
-            let pixels = try PatchCodec.rectangles(of: patch.content, pictureSize: patch.pictureSize)
-                .reduce(0) { $0 + $1.area }
+            let plan = try PatchCodec.plan(of: patch.content, pictureSize: patch.pictureSize)
+            let pixels = plan.rects.reduce(plan.move?.target.area ?? 0) { $0 + $1.area }
             guard budget?.take(max(pixels, Self.leastPixels), now: .now) == nil else { return nil }
             content = try codec.decode(patch.content, pictureSize: patch.pictureSize)
         } catch {
@@ -122,12 +137,42 @@ import BeamSession
             return nil
         }
         (hasPatches, unanswered) = (true, 0)
-        guard let parts = map?.takePatch(content.rects, capturedAt: patch.hostTime),
-            parts.contains(where: { !$0.isEmpty })
-        else { return nil }
+        return show(patch, content, isLast: waiting.count >= Self.mostWaiting, end: .now + Self.patience)
+    }
+
+    /// Shows those patches whose turn has come, and gives up those that have waited for too long.
+    private func takeWaiting() -> Picture? {
+        guard !waiting.isEmpty else { return nil }
+        var shown: Picture?
+        let now = MediaTime.now
+        var some: [(patch: ReceivedPatch, content: DecodedPatch, end: MediaTime)] = []
+        swap(&some, &waiting)
+        for (patch, content, end) in some {
+            guard let next = show(patch, content, isLast: end <= now, end: end) else { continue }
+            shown = shown.map { next.replacing($0) } ?? next
+        }
+        return shown
+    }
+
+    private func show(_ patch: ReceivedPatch, _ content: DecodedPatch, isLast: Bool, end: MediaTime) -> Picture? {
+        switch map?.take(content.plan, capturedAt: patch.hostTime, isLast: isLast, now: .now) {
+        case .wait: waiting.append((patch, content, end))
+        case .missed(let tiles): missed += tiles
+        case .show(let moves, let parts):
+            if moves || parts.contains(where: { !$0.isEmpty }) { return show(patch, content, moves: moves, parts) }
+        case nil: break
+        }
+        return nil
+    }
+
+    private func show(
+        _ patch: ReceivedPatch, _ content: DecodedPatch, moves: Bool, _ parts: [[PixelRect]]
+    ) -> Picture? {
+        guard var decoded else { return nil }
         filmLength = 0
         decoded.time = patch.arrival
-        decoded.captureTime = patch.captureTime
+        // A repair is of a picture that was shown long ago: how old that is says nothing of what the person waits for.
+        decoded.captureTime = content.plan.basis == nil ? nil : patch.captureTime
         decoded.decodedTime = .now
         let target: PixelBuffer
         var shown: Picture
@@ -140,6 +185,10 @@ import BeamSession
             target = PixelBuffer(format: .bgrx, size: decoded.size)
             composed = target
             shown = convert([PixelRect(decoded.size)], of: decoded, into: target)
+        }
+        if moves, let move = content.plan.move {
+            content.move(in: target.planes[0])
+            shown.damage.insert(move.target)
         }
         for (index, parts) in parts.enumerated() {
             for part in parts {
@@ -155,7 +204,13 @@ import BeamSession
     /// The tiles to ask the host for now, as rectangles of tiles.
     func takeWanted() -> [PixelRect] {
         let now = MediaTime.now
-        guard let map, !map.isAllExact, askedAt.map({ now - $0 >= pause }) ?? true else { return [] }
+        guard let map, !map.isAllExact else { return [] }
+        if !missed.isEmpty, askedAt.map({ now - $0 >= Self.urgentRepeat }) ?? true {
+            askedAt = now
+            defer { missed.removeAll() }
+            return missed.count <= Self.mostWanted ? missed : [missed.reduce(missed[0]) { $0.union($1) }]
+        }
+        guard askedAt.map({ now - $0 >= pause }) ?? true else { return [] }
         let wanted = map.lacking(for: Self.rest, most: Self.mostWanted, now: now)
         guard !wanted.isEmpty else { return [] }
         askedAt = now
@@ -165,10 +220,14 @@ import BeamSession
 
     private var pause: Duration { Self.leastRepeat * (1 << min(max(0, unanswered - 1), Self.mostDoublings)) }
 
-    /// Until something may have to be asked for; nil: all is exact.
+    /// Until something may have to be asked for, or a patch has waited for too long; nil: there is nothing to do.
     var timeout: Duration? {
-        guard let map, !map.isAllExact else { return nil }
-        return askedAt.map { max(Self.rest, $0 + pause - .now) } ?? Self.rest
+        let waits = waiting.first.map { max(.zero, $0.end - .now) }
+        guard let map, !map.isAllExact else { return waits }
+        let ask = askedAt.map {
+            max(missed.isEmpty ? Self.rest : .zero, $0 + (missed.isEmpty ? pause : Self.urgentRepeat) - .now)
+        }
+        return min(waits ?? .seconds(1), ask ?? (missed.isEmpty ? Self.rest : .zero))
     }
 }
 

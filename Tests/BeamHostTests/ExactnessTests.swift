@@ -5,135 +5,14 @@ import Testing
 @testable import BeamHost
 
 /// What a viewer shows of frames and exact patches that come in any order, late, twice or not at all, in virtual time.
-///
-/// The host's part is the real `ChangeLog`, the viewer's the real `ExactMap`; between them is a model of a screen whose
-/// tiles have versions.
 @Suite struct ExactnessTests {
-    /// A screen whose tiles change, a host that sends patches and frames, and what its viewer shows.
-    private struct World {
-        let size = PixelSize(width: 200, height: 120)
-        var random: SplitMix
-        var now = MediaTime(nanoseconds: 1_000_000_000)
-        var log = ChangeLog()
-        /// For each tile, the times of its changes in µs, the last one last.
-        var history: [[UInt64]]
-        var map: ExactMap?
-        /// For each tile: whether what is shown is exact, and the version that is shown: the time of its change.
-        var shown: [(isExact: Bool, version: UInt64)]
-        var patches: [(due: MediaTime, rects: [PixelRect], time: UInt64)] = []
-        var frames: [(due: MediaTime, changes: FrameChanges, isKeyframe: Bool)] = []
-        var lastFrameDue = MediaTime.zero
-        var isContinued = false
-        var missesFrames = false
-
-        var across: Int { ExactTiles.across(size) }
-
-        init(seed: UInt64) {
-            random = SplitMix(state: seed)
-            let count = ExactTiles.across(size) * ExactTiles.down(size)
-            history = Array(repeating: [1_000_000], count: count)
-            shown = Array(repeating: (false, 0), count: count)
-            log.add(DamageRegion(PixelRect(size)), of: size, at: now)
-        }
-
-        mutating func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
-
-        func tiles(_ rect: PixelRect) -> [Int] {
-            let tiles = ExactTiles.touched(by: rect)
-            return (tiles.y..<tiles.maxY).flatMap { row in (tiles.x..<tiles.maxX).map { row * across + $0 } }
-        }
-
-        /// The version that the tile had at `time`.
-        func version(_ tile: Int, at time: UInt64) -> UInt64 { history[tile].last { $0 <= time } ?? 0 }
-
-        mutating func change() -> DamageRegion {
-            var damage = DamageRegion()
-            for _ in 0...below(3) {
-                let (x, y) = (below(size.width), below(size.height))
-                damage.insert(
-                    PixelRect(x: x, y: y, width: 1 + below(60), height: 1 + below(40)).intersection(PixelRect(size)))
-            }
-            log.add(damage, of: size, at: now)
-            let time = UInt64(now.nanoseconds / 1000)
-            for tile in Set(damage.rects.flatMap { tiles($0) }) { history[tile].append(time) }
-            return damage
-        }
-
-        mutating func sendPatch(_ damage: DamageRegion, lost: Int) {
-            let rects = damage.rects.map { ExactTiles.pixels(of: ExactTiles.touched(by: $0), in: size) }
-            for _ in 0...(below(4) == 0 ? 1 : 0) where below(100) >= lost {
-                let due = now + .microseconds(100 + below(30_000))
-                patches.append((due, rects, UInt64(now.nanoseconds / 1000)))
-            }
-        }
-
-        mutating func sendFrame(lost: Int) {
-            let isKeyframe = missesFrames && below(2) == 0
-            let changes = log.take(at: now, of: size, isContinued: isContinued && !isKeyframe)
-            isContinued = true
-            if below(100) < lost {
-                missesFrames = true
-                return
-            }
-            // The decoder's stage tells so if a frame is missing.
-            let said =
-                missesFrames && !isKeyframe ? FrameChanges.all(of: size, at: changes.captureTime) : changes
-            missesFrames = false
-            lastFrameDue = max(lastFrameDue, now + .microseconds(2000 + below(20_000)))
-            frames.append((lastFrameDue, said, isKeyframe))
-        }
-
-        /// Shows what has arrived. False: something older than before was shown, or what counts as exact isn't.
-        mutating func deliver() -> Bool {
-            while let index = frames.indices.first, frames[index].due <= now {
-                let frame = frames.removeFirst()
-                if map == nil { map = ExactMap(size, now: now) }
-                let lost = Set(map?.take(frame.changes, now: now).flatMap { tiles($0) } ?? [])
-                for tile in shown.indices where !shown[tile].isExact || lost.contains(tile) {
-                    guard show(tile, version(tile, at: frame.changes.captureTime), isExact: false) else {
-                        return false
-                    }
-                }
-            }
-            for patch in patches where patch.due <= now {
-                guard let parts = map?.takePatch(patch.rects, capturedAt: patch.time) else { continue }
-                for tile in Set(parts.joined().flatMap { tiles($0) }) {
-                    guard show(tile, version(tile, at: patch.time), isExact: true) else { return false }
-                }
-            }
-            patches.removeAll { $0.due <= now }
-            return map.map { map in
-                Set(map.inexact(in: [PixelRect(size)]).flatMap { tiles($0) })
-                    == Set(shown.indices.filter { !shown[$0].isExact })
-            } ?? true
-        }
-
-        private mutating func show(_ tile: Int, _ version: UInt64, isExact: Bool) -> Bool {
-            guard version >= shown[tile].version else { return false }
-            shown[tile] = (isExact, version)
-            return true
-        }
-
-        /// The viewer asks for what it lacks, and the host answers.
-        mutating func repair(lost: Int) {
-            guard let map else { return }
-            for wanted in map.lacking(for: .milliseconds(80), most: 31, now: now) {
-                let rect = ExactTiles.pixels(of: wanted, in: size)
-                sendPatch(DamageRegion(rect), lost: lost)
-            }
-        }
-    }
-
     @Test(arguments: [0, 10, 50]) func nothingOlderIsShownAndAllBecomesExact(lost: Int) {
         for seed in 0..<25 {
-            var world = World(seed: UInt64(seed * 3 + lost))
+            var world = ExactnessWorld(seed: UInt64(seed * 3 + lost))
             var isRight = true
             for step in 0..<1200 {
                 world.now = world.now + .milliseconds(1)
-                if step < 700, world.below(4) == 0 {
-                    let damage = world.change()
-                    if world.below(3) > 0 { world.sendPatch(damage, lost: lost) }
-                }
+                if step < 700, world.below(4) == 0 { world.change(lost: lost) }
                 // Frames come with changes, and one as a keyframe after a loss, as viewers ask for one.
                 if step < 760 ? world.below(8) == 0 : step % 50 == 0 { world.sendFrame(lost: step < 700 ? lost : 0) }
                 if step % 40 == 0 { world.repair(lost: lost) }
@@ -144,9 +23,41 @@ import Testing
             if lost < 50 {
                 #expect(world.map?.isAllExact == true, "seed \(seed)")
             }
-            let end = UInt64(world.now.nanoseconds / 1000)
-            #expect(world.shown.indices.allSatisfy { world.shown[$0].version == world.version($0, at: end) })
+            #expect(world.isAllShown, "seed \(seed)")
+            // Without losses most changes are shown by their patches.
+            if lost == 0 { #expect(world.shownPatches * 2 > world.sentPatches, "seed \(seed)") }
         }
+    }
+
+    /// A move that comes before the change that it moves, and one whose source is only the video's.
+    @Test func aMoveWaitsForWhatItMoves() {
+        let size = PixelSize(width: 64, height: 64)
+        let time = MediaTime(nanoseconds: 5_000_000)
+        var map = ExactMap(size, now: time)
+        #expect(map.take(.all(of: size, at: 100), now: time) == [])
+        let whole = PatchPlan(rects: [PixelRect(size)])
+        #expect(map.take(whole, capturedAt: 100, isLast: false, now: time) == .show(moves: false, parts: [whole.rects]))
+        let line = PixelRect(x: 3, y: 5, width: 9, height: 20)
+        let first = PatchPlan(rects: [line], basis: .init(previous: 100, needed: 100))
+        let move = PatchPlan(
+            rects: [], move: PixelMove(target: PixelRect(x: 1, y: 1, width: 40, height: 30), dx: 2, dy: 7),
+            basis: .init(previous: 50, needed: 50))
+        #expect(map.take(move, capturedAt: 250, isLast: false, now: time) == .wait)
+        #expect(map.take(first, capturedAt: 200, isLast: false, now: time) == .show(moves: false, parts: [[line]]))
+        #expect(map.take(move, capturedAt: 250, isLast: false, now: time) == .show(moves: true, parts: []))
+        #expect(map.isAllExact)
+        // What is moved next has changed meanwhile, as a frame says.
+        let change = FrameChanges.Change(rect: PixelRect(x: 16, y: 16, width: 16, height: 16), time: 260)
+        #expect(map.take(FrameChanges(captureTime: 270, changes: [change]), now: time) == [change.rect])
+        let missed = map.take(move, capturedAt: 320, isLast: false, now: time)
+        #expect(missed == .missed([PixelRect(x: 0, y: 0, width: 3, height: 2)]))
+        #expect(map.exactCount == 16 - 6)
+        // It was waited for in vain.
+        let later = PatchPlan(rects: [line], basis: .init(previous: 20, needed: 20))
+        #expect(map.take(later, capturedAt: 400, isLast: false, now: time) == .wait)
+        #expect(
+            map.take(later, capturedAt: 400, isLast: true, now: time)
+                == .missed([PixelRect(x: 0, y: 0, width: 1, height: 2)]))
     }
 
     @Test func theExactOneOfTwoEquallyNewOnesStays() {
@@ -155,9 +66,9 @@ import Testing
         var map = ExactMap(size, now: time)
         let rect = PixelRect(x: 16, y: 16, width: 32, height: 16)
         #expect(map.take(.all(of: size, at: 100), now: time) == [])
-        #expect(map.takePatch([rect], capturedAt: 99) == [[]])
-        #expect(map.takePatch([rect], capturedAt: 200) == [[rect]])
-        #expect(map.takePatch([rect], capturedAt: 200) == [[]])
+        #expect(take([rect], &map, at: 99) == [[]])
+        #expect(take([rect], &map, at: 200) == [[rect]])
+        #expect(take([rect], &map, at: 200) == [[]])
         let same = FrameChanges(captureTime: 250, changes: [FrameChanges.Change(rect: rect, time: 200)])
         #expect(map.take(same, now: time) == [])
         let newer = FrameChanges(
@@ -165,6 +76,12 @@ import Testing
             changes: [FrameChanges.Change(rect: PixelRect(x: 0, y: 16, width: 32, height: 16), time: 201)])
         #expect(map.take(newer, now: time) == [PixelRect(x: 16, y: 16, width: 16, height: 16)])
         #expect(map.exactCount == 1)
+    }
+
+    private func take(_ rects: [PixelRect], _ map: inout ExactMap, at time: UInt64) -> [[PixelRect]]? {
+        let verdict = map.take(PatchPlan(rects: rects), capturedAt: time, isLast: false, now: .zero)
+        guard case .show(false, let parts) = verdict else { return nil }
+        return parts
     }
 
     /// A host that names the whole screen again and again, to keep the viewer busy.
@@ -178,7 +95,7 @@ import Testing
         }
         for count in [7, 8, 63] {
             var map = ExactMap(size, now: time)
-            #expect(map.takePatch([whole], capturedAt: UInt64(count - 1)) == [[whole]])
+            #expect(take([whole], &map, at: UInt64(count - 1)) == [[whole]])
             // The last change isn't newer than the patch, so that nothing is lost, however it is said.
             #expect(map.take(said(count), now: time) == [] && map.isAllExact)
             #expect(map.take(said(count + 1), now: time) == [whole] && map.exactCount == 0, "\(count)")
@@ -190,7 +107,9 @@ import Testing
         let size = PixelSize(width: 100, height: 40)
         let picture = Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: MediaTime(nanoseconds: 1))
         repairs.want([PixelRect(x: 0, y: 0, width: 1, height: 1)])
-        #expect(!repairs.take(picture))
+        #expect(
+            !repairs.take(picture)
+                && !repairs.isNewest(Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: picture.time)))
         repairs.setSize(size)
         #expect(repairs.take(picture))
         let far = PixelRect(x: 65_000, y: 65_000, width: 500, height: 500)
@@ -245,18 +164,5 @@ import Testing
         #expect(log.take(at: time(230), of: size, isContinued: true).changes.isEmpty)
         #expect(log.take(at: time(240), of: size, isContinued: false).changes.count == FrameChanges.most)
         #expect(log.take(at: time(250), of: PixelSize(width: 8, height: 8), isContinued: true).changes.count == 1)
-    }
-}
-
-/// SplitMix64: a seed repeats a failure.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

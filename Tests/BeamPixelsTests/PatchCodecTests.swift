@@ -66,27 +66,6 @@ import Testing
         }
     }
 
-    @Test func damageIsCoveredWithoutOverlaps() {
-        for seed in 0..<200 {
-            var damage = DamageRegion()
-            for step in 0..<(1 + seed % 16) {
-                let value = seed &* 7919 &+ step &* 104_729
-                damage.insert(
-                    PixelRect(x: value % 100, y: value / 7 % 70, width: 1 + value % 23, height: 1 + value / 3 % 19))
-            }
-            let rects = PatchCodec.tileAligned(damage, in: Self.size)
-            #expect(rects.count <= PatchCodec.mostRectangles)
-            #expect(rects.allSatisfy { ExactTiles.contains($0, in: Self.size) })
-            for (index, rect) in rects.enumerated() {
-                #expect(rects[..<index].allSatisfy { $0.intersection(rect).isEmpty })
-            }
-            for rect in damage.clipped(to: PixelRect(Self.size)).rects {
-                let covered = rects.reduce(0) { $0 + $1.intersection(rect).area }
-                #expect(covered == rect.area, "seed \(seed)")
-            }
-        }
-    }
-
     @Test func whatIsTooLongIsNotMade() throws {
         var codec = PatchCodec()
         let picture = Self.picture()
@@ -120,18 +99,56 @@ import Testing
         }
         #expect(refusal { _ in } == nil)
         for length in 0..<good.count { #expect(refusal { $0 = Array($0.prefix(length)) } != nil, "\(length)") }
-        #expect(refusal { $0[0] = 2 } == .format(2))
-        #expect(refusal { ($0[1], $0[2]) = (0, 0) } == .rectangleCount(0))
-        #expect(refusal { $0[1] = 255 } == .rectangleCount(0xFF02))
-        #expect(refusal { $0[4] = 8 } == .rectangle(PixelRect(x: 8, y: 0, width: 32, height: 16)))
-        #expect(refusal { $0[7] = 255 } == .rectangle(PixelRect(x: 0, y: 0, width: 0xFF20, height: 16)))
-        #expect(refusal { ($0[7], $0[8]) = (0, 0) } == .rectangle(PixelRect(x: 0, y: 0, width: 0, height: 16)))
-        #expect(refusal { $0.replaceSubrange(11..<19, with: [0, 16, 0, 0, 0, 16, 0, 16]) } != nil)
+        #expect(refusal { $0[0] = 1 } == .format(1))
+        #expect(refusal { ($0[2], $0[3]) = (0, 0) } == .rectangleCount(0))
+        #expect(refusal { $0[2] = 255 } == .rectangleCount(0xFF02))
+        #expect(refusal { $0[5] = 8 } == .rectangle(PixelRect(x: 8, y: 0, width: 32, height: 16)))
+        #expect(refusal { $0[8] = 255 } == .rectangle(PixelRect(x: 0, y: 0, width: 0xFF20, height: 16)))
+        #expect(refusal { ($0[8], $0[9]) = (0, 0) } == .rectangle(PixelRect(x: 0, y: 0, width: 0, height: 16)))
+        #expect(refusal { $0.replaceSubrange(12..<20, with: [0, 16, 0, 0, 0, 16, 0, 16]) } != nil)
         // More, or fewer, pixels than the rectangles have.
-        #expect(refusal { $0[8] = 16 } == .pixels)
-        #expect(refusal { $0[8] = 64 } == .pixels)
-        #expect(refusal { $0 += good[19...] } == .pixels)
-        #expect(refusal { $0[19] ^= 0xff } == .pixels)
+        #expect(refusal { $0[9] = 16 } == .pixels)
+        #expect(refusal { $0[9] = 64 } == .pixels)
+        #expect(refusal { $0 += good[20...] } == .pixels)
+        #expect(refusal { $0[20] ^= 0xff } == .pixels)
+    }
+
+    /// Golden bytes of a change with a move, and what is wrong with others.
+    @Test func aMoveIsInsideThePicture() throws {
+        var codec = PatchCodec()
+        let size = PixelSize(width: 100, height: 70)
+        let move = PixelMove(target: PixelRect(x: 3, y: 0, width: 90, height: 50), dx: -3, dy: 17)
+        let plan = PatchPlan(rects: [], move: move, basis: .init(previous: 16_000, needed: 0x0102_0304))
+        let made = codec.encode(plan, of: Self.picture(), atMost: 1000)
+        let good = try #require(made)
+        #expect(
+            good == [
+                2, 3, 0, 0, 0, 0, 0x3E, 0x80, 1, 2, 3, 4, 0, 3, 0, 0, 0, 90, 0, 50, 0xFF, 0xFD, 0, 17,
+            ])
+        #expect(try PatchCodec.plan(of: good, pictureSize: size) == plan)
+        func refusal(_ change: (inout [UInt8]) -> Void) -> PatchError? {
+            var bytes = good
+            change(&bytes)
+            do throws(PatchError) {
+                _ = try PatchCodec.plan(of: bytes, pictureSize: size)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        for length in 0..<good.count { #expect(refusal { $0 = Array($0.prefix(length)) } != nil, "\(length)") }
+        // From above the picture, from left of it, to beyond its right edge, from below it; of no size, and by nothing.
+        for (place, value) in [(22, 0xFF), (21, 0xFC), (17, 98), (23, 21), (17, 0), (19, 0), (16, 1)] {
+            let error = refusal { $0[place] = UInt8(value) }
+            guard case .move = error else {
+                Issue.record("\(place): \(String(describing: error))")
+                continue
+            }
+        }
+        #expect(refusal { $0.replaceSubrange(20..<24, with: [0, 0, 0, 0]) } != nil)
+        // A move that builds on nothing, and bytes where there are no pixels.
+        #expect(refusal { $0[1] = 2 } != nil)
+        #expect(refusal { $0.append(0) } == .length(25))
     }
 
     /// 100 MB of zeros in a few kB, said to be one tile.
@@ -147,7 +164,7 @@ import Testing
         let large = try #require(made)
         #expect(large.count < 65_536)
         var bomb = large
-        bomb.replaceSubrange(3..<11, with: [0, 0, 0, 0, 0, 16, 0, 16])
+        bomb.replaceSubrange(4..<12, with: [0, 0, 0, 0, 0, 16, 0, 16])
         #expect(throws: PatchError.pixels) { try codec.decode(bomb, pictureSize: size) }
     }
 

@@ -22,10 +22,15 @@ import Testing
             for y in 0..<size.height / 2 {
                 for x in 0..<4 * size.width { picture[plane: 0, x, y] = 0x40 }
             }
-            var damage = DamageRegion(PixelRect(x: 0, y: 0, width: 1, height: 1))
-            damage.insert(PixelRect(x: size.width - 1, y: size.height - 1, width: 1, height: 1))
-            return [[PixelRect(size)], PatchCodec.tileAligned(damage, in: size)].compactMap { rects in
-                codec.encode(rects, of: picture, atMost: 1 << 20).map { [UInt8(index)] + $0 }
+            let corner = PixelRect(x: size.width - 1, y: size.height - 1, width: 1, height: 1)
+            let basis = PatchPlan.Basis(previous: 16_000, needed: .max)
+            let most = PixelRect(x: 0, y: 0, width: size.width, height: max(1, size.height - 7))
+            return [
+                PatchPlan(rects: [PixelRect(size)]), PatchPlan(rects: [corner], basis: basis),
+                PatchPlan(
+                    rects: [corner], move: PixelMove(target: most, dx: 0, dy: size.height - most.height), basis: basis),
+            ].compactMap { plan in
+                codec.encode(plan, of: picture, atMost: 1 << 20).map { [UInt8(index)] + $0 }
             }
         }
     }

@@ -146,6 +146,8 @@ public struct HostStatistics: Sendable, Equatable {
     public var soundRetransmissions: UInt64 = 0
     /// Exact patches sent. A patch to two viewers counts twice.
     public var patches: UInt64 = 0
+    /// How many of them were requested again.
+    public var patchesAgain: UInt64 = 0
     /// Keyframe requests of viewers while no keyframe was in flight to them.
     public var keyframeRequests: UInt64 = 0
     /// The lowest bandwidth estimate in bits a second; nil while no path bounds the rate.

@@ -7,15 +7,19 @@ import BeamMedia
 public struct ExactMap: Sendable {
     /// The picture's size in pixels.
     public let size: PixelSize
-    private let across: Int
+    let across: Int
     /// For each tile: when it changed last on the host's screen, or when what is shown of it exactly was captured, whichever
     /// is later; in µs of the host's clock.
-    private var times: [UInt64]
-    private var isExact: [Bool]
+    var times: [UInt64]
+    var isExact: [Bool]
     /// Since when a tile hasn't been exact, or has changed last while it wasn't.
-    private var since: [MediaTime]
+    var since: [MediaTime]
     /// How many tiles are exact.
-    public private(set) var exactCount = 0
+    public internal(set) var exactCount = 0
+    /// All changes of the host's screen up to this time are known: `times` has them.
+    var known: UInt64 = 0
+    /// Changes that are known beyond a gap: what happened from the first of these times to the second.
+    var beyond: [(from: UInt64, to: UInt64)] = []
 
     /// No tile is exact, and all have changed at time 0.
     public init(_ size: PixelSize, now: MediaTime) {
@@ -38,6 +42,7 @@ public struct ExactMap: Sendable {
     /// - Returns: the tiles that were exact and aren't any more, as rectangles of pixels.
     public mutating func take(_ changes: FrameChanges, now: MediaTime) -> [PixelRect] {
         var lost: [Bool]?
+        defer { know(from: 0, to: changes.captureTime) }
         for change in bounded(changes.changes) {
             forEach(in: change.rect) { map, tile in
                 if map.isExact[tile] {
@@ -54,28 +59,6 @@ public struct ExactMap: Sendable {
         return lost.map { rectangles($0) } ?? []
     }
 
-    /// A patch with the pixels of these rectangles has arrived.
-    ///
-    /// - Returns: for each rectangle, the parts of it that are to be shown: those of which nothing newer is.
-    public mutating func takePatch(_ rects: [PixelRect], capturedAt time: UInt64) -> [[PixelRect]] {
-        rects.map { rect in
-            var shown: [PixelRect] = []
-            guard let tiles = tiles(of: rect) else { return [] }
-            for row in tiles.y..<tiles.maxY {
-                var start: Int?
-                for column in tiles.x..<tiles.maxX + 1 {
-                    if column < tiles.maxX, take(row * across + column, capturedAt: time) {
-                        start = start ?? column
-                    } else if let first = start {
-                        shown.append(PixelRect(x: first, y: row, width: column - first, height: 1))
-                        start = nil
-                    }
-                }
-            }
-            return Self.joined(shown).map { ExactTiles.pixels(of: $0, in: size) }
-        }
-    }
-
     /// Changes as they were said; if together they are many pictures large, which a host may say of each frame to keep this
     /// machine busy, all that they say is that everything has changed.
     private func bounded(_ changes: [FrameChanges.Change]) -> [FrameChanges.Change] {
@@ -87,18 +70,8 @@ public struct ExactMap: Sendable {
     /// Pictures' areas that a frame's changes may have together.
     private static let mostPictures = 8
 
-    private mutating func take(_ tile: Int, capturedAt time: UInt64) -> Bool {
-        guard time >= times[tile], !(isExact[tile] && time == times[tile]) else { return false }
-        times[tile] = time
-        if !isExact[tile] {
-            isExact[tile] = true
-            exactCount += 1
-        }
-        return true
-    }
-
     /// Rows of the same columns that follow one another become one rectangle.
-    private static func joined(_ rows: [PixelRect]) -> [PixelRect] {
+    static func joined(_ rows: [PixelRect]) -> [PixelRect] {
         var joined: [PixelRect] = []
         for row in rows {
             if let last = joined.last, last.x == row.x, last.width == row.width, last.maxY == row.y {
@@ -144,7 +117,7 @@ public struct ExactMap: Sendable {
     }
 
     /// Nil: the rectangle is outside of the picture.
-    private func tiles(of rect: PixelRect) -> PixelRect? {
+    func tiles(of rect: PixelRect) -> PixelRect? {
         let inside = rect.intersection(PixelRect(size))
         return inside.isEmpty ? nil : ExactTiles.touched(by: inside)
     }

@@ -1,7 +1,9 @@
 import BeamMedia
 import BeamWire
 
-/// Joins the parts of exact patches, which come in any order, twice or not at all. A pure value.
+/// Joins the parts of exact patches, which come in any order, twice or not at all, and asks again for changes. A pure value.
+///
+/// Repairs aren't asked for again here: the window asks for what it lacks.
 struct PatchAssembly: Sendable {
     /// A patch of which all parts have arrived.
     struct Finished: Sendable, Equatable {
@@ -17,9 +19,21 @@ struct PatchAssembly: Sendable {
     private static let patience = Duration.seconds(1)
     /// The numbers of patches that were finished last, so that a part that comes late begins none of them anew.
     private static let remembered = 64
+    /// A part counts as lost if it hasn't come so long after a later one: datagrams overtake each other.
+    private static let reordering = Duration.milliseconds(2)
+    /// It is asked for again after so much more than a round trip, and so often.
+    private static let leastRepeat = Duration.milliseconds(6)
+    private static let mostRequests = 5
+    /// Changes further apart than this say that much was lost, or that the host begins anew: frames show them.
+    private static let longestGap: UInt32 = 64
+
+    private struct Name: Hashable, Sendable {
+        var number: UInt32
+        var isRepair: Bool
+    }
 
     private struct Patch: Sendable {
-        var number: UInt32
+        var name: Name
         var began: MediaTime
         var time: UInt64
         var pictureSize: PixelSize
@@ -31,23 +45,40 @@ struct PatchAssembly: Sendable {
         var partLength: Int?
     }
 
+    /// A change that isn't complete.
+    private struct Gap: Sendable {
+        var number: UInt32
+        /// When it is asked for next.
+        var due: MediaTime
+        var requests = 0
+    }
+
     /// In the order in which they began.
     private var underWay: [Patch] = []
-    private var finished = Ring<UInt32>(capacity: remembered, filler: 0)
+    private var finished = Ring<Name>(capacity: remembered, filler: Name(number: 0, isRepair: true))
     private var bytes = 0
+    /// The newest change that is known of, and those before it that are missing.
+    private var newest: UInt32?
+    private var gaps: [Gap] = []
+    var roundTrip: Duration?
 
     /// Returns the patch if this was its last part.
     mutating func insert(_ datagram: PatchDatagram, now: MediaTime) throws(PatchDatagramError) -> Finished? {
         forget(before: now - Self.patience)
+        let name = Name(number: datagram.number, isRepair: datagram.isRepair)
+        guard !wasFinished(name) else { return nil }
+        if !datagram.isRepair {
+            expect(datagram.number, now: now)
+            note(datagram.number, due: now + Self.reordering)
+        }
         // Most patches are one datagram.
-        guard !wasFinished(datagram.number) else { return nil }
         if datagram.partCount == 1 {
-            guard !underWay.contains(where: { $0.number == datagram.number }) else { throw .contradiction }
-            finished.append(datagram.number)
+            guard !underWay.contains(where: { $0.name == name }) else { throw .contradiction }
+            finish(name)
             return Finished(
                 content: Array(datagram.content), hostTime: datagram.captureTime, pictureSize: datagram.pictureSize)
         }
-        let index = begin(datagram, now: now)
+        let index = begin(datagram, name, now: now)
         guard underWay[index].parts.count == datagram.partCount, underWay[index].time == datagram.captureTime,
             underWay[index].pictureSize == datagram.pictureSize
         else { throw .contradiction }
@@ -69,23 +100,28 @@ struct PatchAssembly: Sendable {
             return nil
         }
         let patch = remove(index)
-        finished.append(patch.number)
+        finish(name)
         return Finished(
             content: Array(patch.parts.compactMap { $0 }.joined()), hostTime: patch.time,
             pictureSize: patch.pictureSize)
     }
 
-    private func wasFinished(_ number: UInt32) -> Bool {
-        for back in 0..<finished.count where finished[back: back] == number { return true }
+    private func wasFinished(_ name: Name) -> Bool {
+        for back in 0..<finished.count where finished[back: back] == name { return true }
         return false
     }
 
-    private mutating func begin(_ datagram: PatchDatagram, now: MediaTime) -> Int {
-        if let index = underWay.lastIndex(where: { $0.number == datagram.number }) { return index }
+    private mutating func finish(_ name: Name) {
+        finished.append(name)
+        if !name.isRepair { gaps.removeAll { $0.number == name.number } }
+    }
+
+    private mutating func begin(_ datagram: PatchDatagram, _ name: Name, now: MediaTime) -> Int {
+        if let index = underWay.lastIndex(where: { $0.name == name }) { return index }
         if underWay.count == Self.most { _ = remove(0) }
         underWay.append(
             Patch(
-                number: datagram.number, began: now, time: datagram.captureTime, pictureSize: datagram.pictureSize,
+                name: name, began: now, time: datagram.captureTime, pictureSize: datagram.pictureSize,
                 parts: Array(repeating: nil, count: datagram.partCount), missing: datagram.partCount))
         return underWay.count - 1
     }
@@ -103,5 +139,72 @@ struct PatchAssembly: Sendable {
         let patch = underWay.remove(at: index)
         bytes -= patch.bytes
         return patch
+    }
+
+    // MARK: Changes that are missing
+
+    /// The host has sent the change of that number, and all before it.
+    mutating func announced(_ number: UInt32, now: MediaTime) {
+        // Of what was sent before this viewer got patches nothing is missing.
+        if newest != nil { expect(number, now: now) }
+    }
+
+    /// That change has left, and so have all before it.
+    private mutating func expect(_ number: UInt32, now: MediaTime) {
+        let due = now + Self.reordering
+        guard let newest else {
+            self.newest = number
+            return gaps.append(Gap(number: number, due: due))
+        }
+        let distance = number &- newest
+        if distance > Self.longestGap {
+            // It is an old one, or too much was lost.
+            guard distance < 1 << 31 else { return }
+            gaps.removeAll()
+            self.newest = number
+            return gaps.append(Gap(number: number, due: due))
+        }
+        for next in 0..<distance { gaps.append(Gap(number: newest &+ 1 &+ next, due: due)) }
+        self.newest = number
+        if gaps.count > Int(Self.longestGap) { gaps.removeFirst(gaps.count - Int(Self.longestGap)) }
+    }
+
+    /// A part has come: the others aren't asked for before `due`.
+    private mutating func note(_ number: UInt32, due: MediaTime) {
+        if let index = gaps.firstIndex(where: { $0.number == number }) { gaps[index].due = max(gaps[index].due, due) }
+    }
+
+    /// When something has to be asked for.
+    var deadline: MediaTime? { gaps.lazy.map(\.due).min() }
+
+    /// What to ask for now.
+    mutating func takeRequests(now: MediaTime) -> [Feedback.MissingChange] {
+        var requests: [Feedback.MissingChange] = []
+        let pause = max(Self.leastRepeat, (roundTrip ?? .zero) * 3 / 2)
+        for index in gaps.indices.reversed() where gaps[index].due <= now {
+            guard gaps[index].requests < Self.mostRequests else {
+                gaps.remove(at: index)
+                continue
+            }
+            guard requests.count < Feedback.mostMissingChanges else { break }
+            gaps[index].requests += 1
+            gaps[index].due = now + pause
+            requests += missingParts(of: gaps[index].number)
+        }
+        return Array(requests.prefix(Feedback.mostMissingChanges))
+    }
+
+    private func missingParts(of number: UInt32) -> [Feedback.MissingChange] {
+        let name = Name(number: number, isRepair: false)
+        guard let patch = underWay.first(where: { $0.name == name }) else { return [.init(number: number)] }
+        var ranges: [Range<Int>] = []
+        for (part, content) in patch.parts.enumerated() where content == nil {
+            if let last = ranges.last, last.upperBound == part {
+                ranges[ranges.count - 1] = last.lowerBound..<part + 1
+            } else {
+                ranges.append(part..<part + 1)
+            }
+        }
+        return ranges.map { .init(number: number, parts: $0) }
     }
 }

@@ -270,6 +270,7 @@ struct Receiver: Sendable {
     /// False if it is malformed, or this viewer takes no patches.
     private mutating func takePatch(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
         guard takesPatches else { return false }
+        patches.roundTrip = clock.roundTrip
         do throws(PatchDatagramError) {
             let finished = try patches.insert(PatchDatagram(plaintext), now: now)
             reassembler.received(wireLength: wireLength, isValid: true)
@@ -298,6 +299,7 @@ struct Receiver: Sendable {
         if let newest = state.newest, reassembler.layer ?? state.layer == state.layer {
             reassembler.announced(newest, now: now)
         }
+        if takesPatches, let newest = state.newestChange { patches.announced(newest, now: now) }
         rates = state.rates ?? rates
         if state.wantsReport { arrivals.reportNow(now: now) }
         if let probe = state.probe, probes.count < Self.mostProbes { probes.append(probe) }
@@ -352,6 +354,7 @@ struct Receiver: Sendable {
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
         if let deadline = arrivals.deadline { next = min(next, deadline) }
         if let deadline = sound.deadline { next = min(next, deadline) }
+        if let deadline = patches.deadline { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
@@ -395,6 +398,12 @@ struct Receiver: Sendable {
         if !inexact.isEmpty {
             var feedback = Feedback(layer: reassembler.layer ?? 0)
             swap(&feedback.inexact, &inexact)
+            send(feedback)
+        }
+        let changes = patches.takeRequests(now: now)
+        if !changes.isEmpty {
+            var feedback = Feedback(layer: reassembler.layer ?? 0)
+            feedback.missingChanges = changes
             send(feedback)
         }
         var missing = reassembler.takeRequests(now: now)[...]

@@ -98,6 +98,7 @@ extension Feedback {
         case probes = 5
         case sound = 6
         case inexact = 7
+        case missingChanges = 8
     }
 }
 
@@ -109,5 +110,6 @@ extension StreamState {
         case reportRequest = 3
         case challenge = 4
         case probe = 5
+        case newestChange = 6
     }
 }

@@ -32,8 +32,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let words = Features(rawValue: 1 << 10)
             /// It comes to a receiver, to show its own screen there.
             package static let offersScreen = Features(rawValue: 1 << 13)
-            /// It takes exact patches beside the frames.
-            package static let patches = Features(rawValue: 1 << 14)
+            /// It takes exact patches beside the frames. Bit 14 was that of patches which couldn't be requested again.
+            package static let patches = Features(rawValue: 1 << 16)
         }
 
         package var version = Self.version
@@ -92,7 +92,7 @@ package enum SecureMessage: Hashable, Sendable {
             /// It is a receiver: it has no picture, and shows those of others.
             package static let receiver = Features(rawValue: 1 << 13)
             /// It may send exact patches, and answers viewers that lack some.
-            package static let patches = Features(rawValue: 1 << 14)
+            package static let patches = Features(rawValue: 1 << 16)
 
             /// It passes on what another host shares, which comes through `count` relays with this one: 0 (it is no relay)
             /// to 3, in bits 11 and 12.

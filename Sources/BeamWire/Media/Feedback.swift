@@ -73,6 +73,18 @@ package struct Feedback: Hashable, Sendable {
         }
     }
 
+    /// A request for missing parts of a change's patch.
+    package struct MissingChange: Hashable, Sendable {
+        package var number: UInt32
+        /// Nil: all parts.
+        package var parts: Range<Int>?
+
+        package init(number: UInt32, parts: Range<Int>? = nil) {
+            self.number = number
+            self.parts = parts
+        }
+    }
+
     /// How sound has arrived.
     package struct Sound: Hashable, Sendable {
         /// The most packets requested in one datagram.
@@ -135,6 +147,10 @@ package struct Feedback: Hashable, Sendable {
     package var inexact: [TileRect] = []
     /// The most rectangles of tiles in one datagram.
     package static let mostInexact = 31
+    /// Changes whose patches are missing.
+    package var missingChanges: [MissingChange] = []
+    /// The most of them in one datagram.
+    package static let mostMissingChanges = 16
     /// The most probes acknowledged in one datagram.
     package static let mostProbes = 8
 
@@ -152,7 +168,7 @@ package struct Feedback: Hashable, Sendable {
 
     package var isEmpty: Bool {
         keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty && sound == nil
-            && inexact.isEmpty
+            && inexact.isEmpty && missingChanges.isEmpty
     }
 
     /// The length of `plaintext` in bytes.
@@ -162,6 +178,7 @@ package struct Feedback: Hashable, Sendable {
         if !probes.isEmpty { length += 2 + 2 * min(probes.count, Self.mostProbes) }
         length += sound?.encodedLength ?? 0
         if !inexact.isEmpty { length += 2 + 8 * min(inexact.count, Self.mostInexact) }
+        if !missingChanges.isEmpty { length += 2 + 8 * min(missingChanges.count, Self.mostMissingChanges) }
         guard let report else { return length }
         let arrivals = min(report.arrivals.count, Report.mostArrivals)
         let perItem = SealedItems.longestValue / Arrival.length
@@ -229,6 +246,10 @@ package struct Feedback: Hashable, Sendable {
                 while feedback.inexact.count < Self.mostInexact, let rect = TileRect(&fields) {
                     feedback.inexact.append(rect)
                 }
+            case .missingChanges:
+                while feedback.missingChanges.count < Self.mostMissingChanges, let missing = MissingChange(&fields) {
+                    feedback.missingChanges.append(missing)
+                }
             }
         }
         if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
@@ -273,6 +294,11 @@ package struct Feedback: Hashable, Sendable {
                 }
             }
         }
+        if !missingChanges.isEmpty {
+            SealedItems.append(Item.missingChanges, to: &bytes) {
+                for missing in missingChanges.prefix(Self.mostMissingChanges) { missing.write(to: &$0) }
+            }
+        }
         guard let report else { return bytes }
         SealedItems.append(Item.totals, to: &bytes) {
             $0.append(bigEndian: report.time.microseconds)
@@ -305,6 +331,22 @@ extension TileRect {
     }
 }
 
+extension Feedback.MissingChange {
+    /// u32 number, u16 first part, u16 count; 0 parts: all.
+    fileprivate init?(_ fields: inout BigEndianReader) {
+        guard let number: UInt32 = fields.integer(), let first: UInt16 = fields.integer(),
+            let count: UInt16 = fields.integer()
+        else { return nil }
+        self.init(number: number, parts: count == 0 ? nil : Int(first)..<Int(first) + Int(count))
+    }
+
+    fileprivate func write(to bytes: inout [UInt8]) {
+        bytes.append(bigEndian: number)
+        bytes.append(bigEndian: UInt16(clamping: parts?.lowerBound ?? 0))
+        bytes.append(bigEndian: UInt16(clamping: parts?.count ?? 0))
+    }
+}
+
 extension Feedback.Arrival {
     fileprivate init?(_ fields: inout BigEndianReader) {
         guard let frame: UInt32 = fields.integer(), let received: UInt16 = fields.integer(),
@@ -321,95 +363,5 @@ extension Feedback.Arrival {
         bytes.append(bigEndian: highest)
         bytes.append(bigEndian: firstAge)
         bytes.append(bigEndian: lastAge)
-    }
-}
-
-/// The host's state (sealed, kind 0xB4): that it is there, which frame it sent last, and its bandwidth estimate.
-/// Without it a viewer wouldn't notice the loss of the last frame before the screen comes to rest.
-package struct StreamState: Hashable, Sendable {
-    /// The host's bandwidth estimate for the viewer's path, and its sending rate, in kbit/s.
-    package struct Rates: Hashable, Sendable {
-        package var estimated: UInt32
-        package var used: UInt32
-        /// The path limits the rate, not the host's options.
-        package var isPathBound = false
-
-        package init(estimated: UInt32, used: UInt32, isPathBound: Bool = false) {
-            self.estimated = estimated
-            self.used = used
-            self.isPathBound = isPathBound
-        }
-    }
-
-    package var layer: UInt8 = 0
-    /// The newest frame of which something was sent; nil before the first.
-    package var newest: SequenceNumber?
-    package var rates: Rates?
-    /// The host hasn't heard from the viewer for a while, and wants a report at once.
-    package var wantsReport = false
-    /// A token that the viewer returns in a hello from the address where this arrived.
-    package var challenge: UInt64?
-    /// The number of a probe, which the viewer acknowledges.
-    package var probe: UInt16?
-
-    package init(
-        layer: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
-        challenge: UInt64? = nil, probe: UInt16? = nil
-    ) {
-        self.layer = layer
-        self.newest = newest
-        self.rates = rates
-        self.wantsReport = wantsReport
-        self.challenge = challenge
-        self.probe = probe
-    }
-
-    /// Reads what is valid; invalid items are left out.
-    package init(_ plaintext: UnsafeRawBufferPointer) {
-        var state = StreamState(newest: nil)
-        SealedItems.read(plaintext) { (kind: Item, fields) in
-            switch kind {
-            case .newest:
-                guard let number: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
-                state.newest = SequenceNumber(number)
-                state.layer = layer
-            case .rates:
-                guard let estimated: UInt32 = fields.integer(), let used: UInt32 = fields.integer() else { return }
-                state.rates = Rates(estimated: estimated, used: used, isPathBound: fields.integer() == UInt8(1))
-            case .reportRequest:
-                state.wantsReport = true
-            case .challenge:
-                state.challenge = fields.integer() ?? state.challenge
-            case .probe:
-                state.probe = fields.integer() ?? state.probe
-            }
-        }
-        self = state
-    }
-
-    package var plaintext: [UInt8] {
-        var bytes: [UInt8] = []
-        append(to: &bytes)
-        return bytes
-    }
-
-    /// Appends the plaintext.
-    package func append(to bytes: inout [UInt8]) {
-        if let newest {
-            SealedItems.append(Item.newest, to: &bytes) {
-                $0.append(bigEndian: newest.value)
-                $0.append(layer)
-            }
-        }
-        if let rates {
-            SealedItems.append(Item.rates, to: &bytes) {
-                $0.append(bigEndian: rates.estimated)
-                $0.append(bigEndian: rates.used)
-                $0.append(rates.isPathBound ? 1 : 0)
-            }
-        }
-        if wantsReport { SealedItems.append(Item.reportRequest, to: &bytes) { _ in } }
-        if let challenge { SealedItems.append(Item.challenge, to: &bytes) { $0.append(bigEndian: challenge) } }
-        if let probe { SealedItems.append(Item.probe, to: &bytes) { $0.append(bigEndian: probe) } }
     }
 }

@@ -37,11 +37,12 @@ package enum PatchDatagramError: Error, Hashable, CustomStringConvertible {
 
 /// A part of an exact patch (sealed, kind 0xB7), big-endian.
 ///
-/// u32 number of the patch, u16 part, u16 parts, u64 capture time in µs, u16 width and u16 height of the picture, then the
-/// part's content. All parts but the last have the same length.
+/// u32 number of the patch, u16 part, u16 parts, u64 capture time in µs, u16 width and u16 height of the picture, u8 1 for
+/// a repair and 0 for a change, then the part's content. All parts but the last have the same length. Changes and repairs
+/// are numbered each on their own, one after the other.
 package struct PatchDatagram {
     /// The length of what precedes the content, in bytes.
-    static let headLength = 20
+    static let headLength = 21
 
     package let number: UInt32
     package let part: Int
@@ -49,6 +50,7 @@ package struct PatchDatagram {
     /// In µs of the host's clock.
     package let captureTime: UInt64
     package let pictureSize: PixelSize
+    package let isRepair: Bool
     package let content: UnsafeRawBufferPointer
 
     /// A view of a datagram's plaintext, valid as long as `plaintext`. Nothing is copied.
@@ -56,13 +58,15 @@ package struct PatchDatagram {
         var reader = BigEndianReader(plaintext)
         guard let number: UInt32 = reader.integer(), let part: UInt16 = reader.integer(),
             let partCount: UInt16 = reader.integer(), let time: UInt64 = reader.integer(),
-            let width: UInt16 = reader.integer(), let height: UInt16 = reader.integer(), !reader.rest.isEmpty,
+            let width: UInt16 = reader.integer(), let height: UInt16 = reader.integer(),
+            let kind: UInt8 = reader.integer(), !reader.rest.isEmpty,
             plaintext.count <= MediaLimits.receivedDatagramLength - SealedHeader.overhead
         else { throw .length(plaintext.count) }
         guard part < partCount, Int(partCount) <= PatchLimits.parts else { throw .part(part, of: partCount) }
         guard width > 0, height > 0 else { throw .size(width: width, height: height) }
         guard MediaTime(microseconds: time) != nil else { throw .captureTime(time) }
         self.number = number
+        isRepair = kind & 1 == 1
         self.part = Int(part)
         self.partCount = Int(partCount)
         captureTime = time
@@ -73,10 +77,11 @@ package struct PatchDatagram {
     /// Writes a patch's datagrams at the start of `memory`, sealed, each but the last exactly `size.length` bytes, and
     /// returns their length in bytes. `memory` grows if it is too small, and is reused.
     ///
+    /// - Parameter parts: only these parts, as far as there are such; nil: all.
     /// - Returns: nil if the content is empty or too long, or the picture's size doesn't fit.
     package static func write(
-        _ patch: ExactPatch, number: UInt32, size: DatagramSize, sealedBy sealer: DatagramSealer,
-        to memory: inout [UInt8]
+        _ patch: ExactPatch, number: UInt32, parts: Range<Int>? = nil, size: DatagramSize,
+        sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(SealingError) -> Int? {
         guard let width = UInt16(exactly: patch.pictureSize.width),
             let height = UInt16(exactly: patch.pictureSize.height), width > 0, height > 0, !patch.content.isEmpty,
@@ -84,15 +89,19 @@ package struct PatchDatagram {
         else { return nil }
         let partLength = PatchLimits.partLength(in: size)
         let count = (patch.content.count + partLength - 1) / partLength
+        let parts = (parts ?? 0..<count).clamped(to: 0..<count)
         let overhead = SealedHeader.overhead + headLength
-        let total = patch.content.count + count * overhead
+        let total =
+            min(parts.upperBound * partLength, patch.content.count)
+            - min(
+                parts.lowerBound * partLength, patch.content.count) + parts.count * overhead
         memory.grow(to: total)
         var failure: SealingError?
         memory.withUnsafeMutableBytes { output in
             patch.content.withUnsafeBytes { content in
-                for part in 0..<count {
+                for part in parts {
                     let range = part * partLength..<min((part + 1) * partLength, content.count)
-                    let start = part * size.length
+                    let start = (part - parts.lowerBound) * size.length
                     let datagram = UnsafeMutableRawBufferPointer(
                         rebasing: output[start..<start + range.count + overhead])
                     let plaintext = UnsafeMutableRawBufferPointer(
@@ -104,6 +113,7 @@ package struct PatchDatagram {
                     writer.write(patch.captureTime.microseconds)
                     writer.write(width)
                     writer.write(height)
+                    writer.write(patch.isRepair ? 1 as UInt8 : 0)
                     UnsafeMutableRawBufferPointer(rebasing: plaintext[headLength...]).copyMemory(
                         from: UnsafeRawBufferPointer(rebasing: content[range]))
                     do throws(SealingError) {

@@ -17,19 +17,24 @@ enum PatchFuzzBodies {
                 try codec.decode(Array(bytes.dropFirst()), pictureSize: size)
             })
         else { return nil }
-        guard (1...PatchCodec.mostRectangles).contains(patch.rects.count) else {
+        let plan = patch.plan
+        guard (plan.move == nil ? 1 : 0)...PatchCodec.mostRectangles ~= patch.rects.count else {
             return "\(patch.rects.count) rectangles"
         }
+        guard plan.move?.isInside(size) ?? true else { return "pixels move from or to outside" }
         for (index, rect) in patch.rects.enumerated() {
-            guard ExactTiles.contains(rect, in: size) else { return "\(rect) isn't a patch's rectangle" }
+            let isValid =
+                plan.basis == nil
+                ? ExactTiles.contains(rect, in: size) : !rect.isEmpty && PixelRect(size).contains(rect)
+            guard isValid else { return "\(rect) isn't a patch's rectangle" }
             guard patch.rects[..<index].allSatisfy({ $0.intersection(rect).isEmpty }) else { return "an overlap" }
         }
         let shown = written(patch, size)
         guard isUntouched(shown, outside: patch.rects) else { return "a pixel outside of the rectangles is written" }
-        guard let again = codec.encode(patch.rects, of: shown, atMost: 1 << 20),
+        guard let again = codec.encode(plan, of: shown, atMost: 1 << 20),
             case .success(let second) = Result(catching: { try codec.decode(again, pictureSize: size) })
         else { return "it can't be made again" }
-        return second.rects == patch.rects && pixels(written(second, size)) == pixels(shown)
+        return second.plan == plan && pixels(written(second, size)) == pixels(shown)
             ? nil : "a patch differs after the round trip"
     }
 
@@ -43,6 +48,13 @@ enum PatchFuzzBodies {
             (plane.base + y * plane.stride).initializeMemory(as: UInt32.self, repeating: unwritten, count: size.width)
         }
         for (index, rect) in patch.rects.enumerated() { patch.copy(index, part: rect, into: plane) }
+        // Where it moves what nobody has written, that stays so.
+        let copy = PixelBuffer(format: .bgrx, size: size)
+        for y in 0..<size.height {
+            (copy.planes[0].base + y * copy.planes[0].stride).copyMemory(
+                from: plane.base + y * plane.stride, byteCount: 4 * size.width)
+        }
+        patch.move(in: copy.planes[0])
         return buffer
     }
 

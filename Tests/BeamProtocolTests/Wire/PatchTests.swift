@@ -50,8 +50,10 @@ struct PatchTests {
         small.content = [0xAA, 0xBB, 0xCC]
         #expect(
             try Self.plaintexts(small, number: 0x0102_0304) == [
-                [1, 2, 3, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x13, 0x88, 2, 0x80, 1, 0x68, 0xAA, 0xBB, 0xCC]
+                [1, 2, 3, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x13, 0x88, 2, 0x80, 1, 0x68, 0, 0xAA, 0xBB, 0xCC]
             ])
+        small.isRepair = true
+        #expect(try Self.plaintexts(small, number: 1)[0][20] == 1)
     }
 
     @Test(arguments: [1, 1152, 1153, 5000, 262_144], DatagramSize.allCases)
@@ -135,6 +137,57 @@ struct PatchTests {
         }
         let last = try Self.plaintexts(Self.patch(262_144), number: 229)
         #expect(try Self.insert(last[last.count - 1], &assembly, at: 4)?.content.count == 262_144)
+    }
+
+    /// What hasn't come is asked for some times, the newest first, and no more once it has come.
+    @Test func whatIsMissingIsAskedFor() throws {
+        var assembly = PatchAssembly()
+        func change(_ number: UInt32, _ length: Int = 10) throws -> [[UInt8]] {
+            try Self.plaintexts(Self.patch(length), number: number)
+        }
+        #expect(assembly.deadline == nil)
+        assembly.announced(7, now: .at(1))
+        #expect(assembly.deadline == nil)
+        #expect(try Self.insert(change(8)[0], &assembly, at: 1) != nil)
+        #expect(assembly.deadline == nil)
+        let long = try change(11, 4000)
+        #expect(long.count == 4)
+        #expect(try Self.insert(long[2], &assembly, at: 1) == nil)
+        #expect(assembly.deadline == .at(1.002) && assembly.takeRequests(now: .at(1.0019)).isEmpty)
+        let first = assembly.takeRequests(now: .at(1.002))
+        #expect(
+            first == [
+                .init(number: 11, parts: 0..<2), .init(number: 11, parts: 3..<4), .init(number: 10), .init(number: 9),
+            ])
+        #expect(assembly.deadline == .at(1.008))
+        #expect(try Self.insert(change(9)[0], &assembly, at: 1.004) != nil)
+        for part in [0, 1] { #expect(try Self.insert(long[part], &assembly, at: 1.004) == nil) }
+        #expect(assembly.takeRequests(now: .at(1.01)) == [.init(number: 11, parts: 3..<4), .init(number: 10)])
+        #expect(try Self.insert(long[3], &assembly, at: 1.01)?.content.count == 4000)
+        for step in 1...5 {
+            let asked = assembly.takeRequests(now: .at(1.01 + 0.02 * Double(step)))
+            #expect(asked == (step < 4 ? [.init(number: 10)] : []), "\(step)")
+        }
+        #expect(assembly.deadline == nil)
+        // The last one before a silence.
+        assembly.announced(12, now: .at(2))
+        #expect(assembly.takeRequests(now: .at(2.002)) == [.init(number: 12)])
+        // A host that counts anew, or says anything.
+        for number in [3, .max, 1 << 31, 500_000] as [UInt32] {
+            assembly.announced(number, now: .at(3))
+            #expect(assembly.takeRequests(now: .at(3.01)).count <= Feedback.mostMissingChanges)
+        }
+    }
+
+    @Test func changesAreAskedForAsTheyWereWritten() {
+        var asking = Feedback(layer: 0)
+        asking.missingChanges = [.init(number: 0x0102_0304), .init(number: 9, parts: 3..<7)]
+        let bytes = asking.plaintext
+        #expect(bytes == [8, 16, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 9, 0, 3, 0, 4])
+        #expect(bytes.count == asking.encodedLength && !asking.isEmpty)
+        #expect(bytes.withUnsafeBytes { Feedback($0) } == asking)
+        let many: [UInt8] = [8, 248] + [[UInt8]](repeating: [0, 1, 0, 1, 255, 255, 255, 255], count: 31).joined()
+        #expect(many.withUnsafeBytes { Feedback($0) }.missingChanges.count == Feedback.mostMissingChanges)
     }
 
     @Test func tilesAreAskedForAsTheyWereWritten() {

@@ -149,6 +149,16 @@ extension Broadcast {
             count(again)
             return again
         }
+        if !senders.all[index].patches.queue.isEmpty {
+            if let burst = senders.all[index].nextPatchPiece(now: now) {
+                count(burst)
+                return burst
+            }
+            if !senders.all[index].patches.queue.isEmpty {
+                finishTurn(index, now: now)
+                return nil
+            }
+        }
         let step = senders.all[index].step(
             &stream.layers[layer], sealer: stream.sealer, parityShare: stream.parityShare[layer], now: now)
         switch step {

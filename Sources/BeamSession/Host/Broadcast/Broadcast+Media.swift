@@ -198,6 +198,7 @@ extension Broadcast {
         }
         if let sound = feedback.sound { take(sound, isNewest: isNewest, from: index, now: now) }
         take(inexact: feedback.inexact, from: index, now: now)
+        take(missing: feedback.missingChanges, from: index, now: now)
         let end = stream.layers[layers[index]].end
         if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
             requestKeyframe(for: index, now: now)
@@ -244,7 +245,8 @@ extension Broadcast {
         guard senders.all[index].form == .version2, let address = senders.all[index].destination.address else { return }
         let state = StreamState(
             layer: UInt8(layers[index]), newest: senders.all[index].delivery?.log.newest,
-            rates: senders.all[index].delivery?.rates(now: now), wantsReport: senders.all[index].isSilent)
+            rates: senders.all[index].delivery?.rates(now: now), wantsReport: senders.all[index].isSilent,
+            newestChange: newestChange(for: index))
         if seal(state) { transmitState(to: address) }
     }
 
@@ -253,8 +255,13 @@ extension Broadcast {
         guard senders.all[index].form == .version2, senders.all[index].cursor.isStreaming,
             let address = senders.all[index].destination.address, let newest = senders.all[index].delivery?.log.newest
         else { return }
-        let state = StreamState(layer: UInt8(layers[index]), newest: newest)
+        let state = StreamState(
+            layer: UInt8(layers[index]), newest: newest, newestChange: newestChange(for: index))
         if seal(state) { transmitState(to: address) }
+    }
+
+    private func newestChange(for index: Int) -> UInt32? {
+        senders.all[index].takesPatches && layers[index] == SimulcastLayer.full ? sentChanges.newest : nil
     }
 
     /// Sends a probe of the path's MTU: a state datagram of just that length.

@@ -12,30 +12,83 @@ extension Broadcast {
                 && (!patch.isRepair || senders.all[$0].patches.wantsRepair(now: now))
         }
         guard let size = takers.map({ senders.all[$0].datagramSize }).min() else { return }
+        let number = patch.isRepair ? nextRepair : sentChanges.next
+        let isWritten = withPatchMemory(now: now) { broadcast, memory throws(SealingError) in
+            guard
+                let length = try PatchDatagram.write(
+                    patch, number: number, size: size, sealedBy: broadcast.stream.sealer, to: &memory)
+            else { return false }
+            for index in takers {
+                if !patch.isRepair,
+                    broadcast.senders.all[index].queueChange(
+                        memory, length, segmentSize: size.length, now: now)
+                {
+                    broadcast.senders.markReady(index)
+                    broadcast.totals.patches += 1
+                    continue
+                }
+                guard let address = broadcast.senders.all[index].destination.address, length <= size.length * 54,
+                    broadcast.senders.all[index].payPatch(length, isRepair: patch.isRepair, now: now)
+                else { continue }
+                broadcast.transmit(
+                    MediaBurst(bytes: memory, range: 0..<length, segmentSize: size.length, address: address),
+                    of: index, now: now)
+            }
+            return true
+        }
+        guard isWritten else { return }
+        if patch.isRepair {
+            nextRepair &+= 1
+        } else {
+            sentChanges.append(patch, size: size, now: now)
+            for index in takers { senders.all[index].changeSent(now: now) }
+        }
+    }
+
+    /// The viewer lacks these changes, or parts of them.
+    mutating func take(missing changes: [Feedback.MissingChange], from index: Int, now: MediaTime) {
+        guard !changes.isEmpty, layers[index] == SimulcastLayer.full, senders.all[index].takesPatches,
+            let address = senders.all[index].destination.address
+        else { return }
+        for missing in changes {
+            guard let change = sentChanges[missing.number, now: now] else { continue }
+            _ = withPatchMemory(now: now) { broadcast, memory throws(SealingError) in
+                guard
+                    let length = try PatchDatagram.write(
+                        change.patch, number: change.number, parts: missing.parts, size: change.size,
+                        sealedBy: broadcast.stream.sealer, to: &memory),
+                    length > 0, broadcast.senders.all[index].payPatchAgain(length, now: now)
+                else { return false }
+                broadcast.transmit(
+                    MediaBurst(bytes: memory, range: 0..<length, segmentSize: change.size.length, address: address),
+                    of: index, now: now)
+                broadcast.totals.patchesAgain += 1
+                return true
+            }
+        }
+    }
+
+    /// Lends the memory for patches, under a key that isn't used up. False if `body` says so, or nothing can be sealed.
+    private mutating func withPatchMemory(
+        now: MediaTime, _ body: (inout Broadcast, inout [UInt8]) throws(SealingError) -> Bool
+    ) -> Bool {
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
         var memory: [UInt8] = []
         swap(&memory, &patchMemory)
         defer { swap(&memory, &patchMemory) }
         do throws(SealingError) {
-            guard
-                let length = try PatchDatagram.write(
-                    patch, number: nextPatch, size: size, sealedBy: stream.sealer, to: &memory)
-            else { return }
-            nextPatch &+= 1
-            for index in takers {
-                guard let address = senders.all[index].destination.address,
-                    senders.all[index].payPatch(length, isRepair: patch.isRepair, now: now)
-                else { continue }
-                let burst = MediaBurst(
-                    bytes: memory, range: 0..<length, segmentSize: size.length, address: address)
-                senders.all[index].patchSent(burst, now: now)
-                count(burst)
-                totals.patches += 1
-                outputs.append(.transmit(burst))
-            }
+            return try body(&self, &memory)
         } catch {
             // The key is used up, and the next one is on its way.
+            return false
         }
+    }
+
+    private mutating func transmit(_ burst: MediaBurst, of index: Int, now: MediaTime) {
+        senders.all[index].patchSent(burst, now: now)
+        count(burst)
+        totals.patches += 1
+        outputs.append(.transmit(burst))
     }
 
     /// The viewer hasn't these tiles exactly.

@@ -90,9 +90,11 @@ public struct Broadcast: Sendable {
     var opened: [UInt8] = []
     /// Memory for a state datagram, reused once it has been sent.
     var sealedState: [UInt8] = []
-    /// Memory for the datagrams of a patch, reused, and the number of the next one.
+    /// Memory for the datagrams of a patch, reused; the patches that may be requested again; and the number of the next
+    /// repair.
     var patchMemory: [UInt8] = []
-    var nextPatch: UInt32 = 0
+    var sentChanges = SentChanges()
+    var nextRepair: UInt32 = 0
     /// Memory for the arrivals of a report, reused.
     var arrivals: [Feedback.Arrival] = []
     var audience = 0

@@ -9,7 +9,42 @@ struct PatchDelivery: Sendable {
 
     /// The viewer takes patches, and this host makes them.
     var isTaken = false
+    /// Changes that are too long to leave at once, in pieces.
+    private(set) var queue: [Piece] = []
+    private var queuedBytes = 0
     private var askedAt: MediaTime?
+
+    /// So much may wait. More isn't sent: the video shows it.
+    private static let mostQueued = 384 << 10
+    /// Datagrams in a piece.
+    private static let pieceDatagrams = 16
+
+    /// Some of a patch's sealed datagrams.
+    struct Piece: Sendable {
+        var memory: [UInt8]
+        var range: Range<Int>
+        var segmentSize: Int
+    }
+
+    /// Queues a patch's datagrams, the first `length` bytes of `memory`. False if too much waits already.
+    mutating func queue(_ memory: [UInt8], _ length: Int, segmentSize: Int) -> Bool {
+        guard queuedBytes + length <= Self.mostQueued else { return false }
+        queuedBytes += length
+        let step = Self.pieceDatagrams * segmentSize
+        for start in stride(from: 0, to: length, by: step) {
+            queue.append(Piece(memory: memory, range: start..<min(start + step, length), segmentSize: segmentSize))
+        }
+        return true
+    }
+
+    mutating func takePiece() -> Piece? {
+        guard !queue.isEmpty else { return nil }
+        let piece = queue.removeFirst()
+        queuedBytes -= piece.range.count
+        return piece
+    }
+
+    mutating func dropQueue() { (queue, queuedBytes) = ([], 0) }
 
     /// The viewer has asked for tiles. False: too often.
     mutating func asked(now: MediaTime) -> Bool {

@@ -25,6 +25,57 @@ extension Sender {
         return true
     }
 
+    /// Queues a change that is too long to leave at once, or that others wait before. Only where the path bounds nothing:
+    /// elsewhere it would only be late.
+    mutating func queueChange(_ memory: [UInt8], _ length: Int, segmentSize: Int, now: MediaTime) -> Bool {
+        guard let delivery, !delivery.path.isBound else { return false }
+        guard !patches.queue.isEmpty || length > min(bucket.level(now: now), Self.longestAtOnce) else { return false }
+        return patches.queue(memory, length, segmentSize: segmentSize)
+    }
+
+    /// What one call to the system takes.
+    private static let longestAtOnce = 48_000
+
+    /// The next piece of a change that was queued; nil: none may leave now.
+    mutating func nextPatchPiece(now: MediaTime) -> MediaBurst? {
+        guard let address = destination.address, !isSilent, let piece = patches.queue.first else {
+            patches.dropQueue()
+            return nil
+        }
+        burstAllowedAt = nil
+        if let time = quota.take(piece.range.count, now: now) {
+            burstAllowedAt = time
+            return nil
+        }
+        if let time = bucket.take(piece.range.count, now: now) {
+            quota.putBack(piece.range.count)
+            burstAllowedAt = time
+            return nil
+        }
+        _ = patches.takePiece()
+        let burst = MediaBurst(
+            bytes: piece.memory, range: piece.range, segmentSize: piece.segmentSize, address: address)
+        patchSent(burst, now: now)
+        return burst
+    }
+
+    /// The same for what the viewer has requested again.
+    mutating func payPatchAgain(_ bytes: Int, now: MediaTime) -> Bool {
+        guard delivery?.payResend(bytes, now: now) == nil, quota.take(bytes, now: now) == nil else { return false }
+        bucket.charge(bytes, now: now)
+        return true
+    }
+
+    /// A change has left. Where datagrams get lost, the viewer is told soon if no other follows.
+    mutating func changeSent(now: MediaTime) {
+        if loses { tail.changeSent(now: now) }
+    }
+
+    /// The path loses datagrams, so that some patches come late.
+    var loses: Bool { delivery.map { $0.path.loss > Self.leastLoss } ?? false }
+
+    private static let leastLoss = 0.001
+
     mutating func patchSent(_ burst: MediaBurst, now: MediaTime) {
         delivery?.soundSent(bytes: burst.range.count, rate: sound.rate(now: now), now: now)
         totals.bytes += UInt64(burst.range.count)

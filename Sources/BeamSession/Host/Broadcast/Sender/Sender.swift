@@ -41,7 +41,7 @@ struct Sender: Sendable {
     var quota = SendingQuota()
     var tail = TailProbe()
     /// When the token bucket allows the next burst; nil while none waits for it.
-    private(set) var burstAllowedAt: MediaTime?
+    var burstAllowedAt: MediaTime?
     /// When the next retransmission may leave; nil while none waits.
     private(set) var retransmissionAt: MediaTime?
     /// The congestion window is full, the path silent, or the viewer's wish used up for the moment.

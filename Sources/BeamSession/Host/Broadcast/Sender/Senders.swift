@@ -25,6 +25,8 @@ struct Senders: Sendable {
         var frameRate: Double?
         /// Its viewer takes exact patches.
         var takesPatches = false
+        /// Its path loses some of them.
+        var losesPatches = false
         /// The stream goes to it.
         var isWatching = false
         /// Its address is being validated; it gets the layer after that.

@@ -7,23 +7,31 @@ struct TailProbe: Sendable {
     /// lost.
     static let pauses: [Duration] = [.milliseconds(40), .milliseconds(160)]
 
+    /// The same after a change that was sent exactly, on paths that lose datagrams: its frame comes much later.
+    static let changePauses: [Duration] = [.milliseconds(8), .milliseconds(30)]
+
     private var last: MediaTime?
+    private var pauses = TailProbe.pauses
     private var count = 0
 
     /// When to call `take`; nil while no probe is due.
-    var deadline: MediaTime? { last.map { $0 + Self.pauses[count] } }
+    var deadline: MediaTime? { last.map { $0 + pauses[count] } }
 
     /// A frame is being sent.
-    mutating func frameSent(now: MediaTime) {
-        last = now
-        count = 0
+    mutating func frameSent(now: MediaTime) { begin(Self.pauses, now: now) }
+
+    /// So is the patch of a change.
+    mutating func changeSent(now: MediaTime) { begin(Self.changePauses, now: now) }
+
+    private mutating func begin(_ pauses: [Duration], now: MediaTime) {
+        (last, self.pauses, count) = (now, pauses, 0)
     }
 
     /// True if a probe has to be sent now.
     mutating func take(now: MediaTime) -> Bool {
         guard let deadline, deadline <= now else { return false }
         count += 1
-        if count == Self.pauses.count { last = nil }
+        if count == pauses.count { last = nil }
         return true
     }
 

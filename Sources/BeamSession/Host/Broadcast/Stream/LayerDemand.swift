@@ -37,7 +37,7 @@ struct LayerDemand: Sendable {
         var (eighths, limit) = (0, StreamDemand.wholeSize)
         // Infinite: somebody wishes all frames.
         var frameRate = 0.0
-        var (wantsPatches, hasOnlyPatchTakers) = (false, true)
+        var (wantsPatches, hasOnlyPatchTakers, losesPatches) = (false, true, false)
         for sender in senders {
             if sender.isWatching || sender.isExpected {
                 eighths = max(eighths, min(sender.eighths, sender.limit))
@@ -45,6 +45,7 @@ struct LayerDemand: Sendable {
                 frameRate = max(frameRate, sender.frameRate ?? .infinity)
                 wantsPatches = wantsPatches || sender.takesPatches
                 hasOnlyPatchTakers = hasOnlyPatchTakers && sender.takesPatches
+                losesPatches = losesPatches || sender.losesPatches
             }
             isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
@@ -87,6 +88,7 @@ struct LayerDemand: Sendable {
             demand.frameDivisor = isKept ? 1 : frameDivisor
             demand.wantsPatches = wantsPatches && !isReduced
             demand.hasOnlyPatchTakers = hasOnlyPatchTakers && !isReduced && !isKept
+            demand.losesPatches = losesPatches && demand.hasOnlyPatchTakers
             if isReduced {
                 demand.eighths = min(eighths, limit)
                 demand.frameRate = frameRate.isFinite ? frameRate : nil

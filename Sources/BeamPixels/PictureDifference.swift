@@ -1,0 +1,115 @@
+import BeamMedia
+import CBeamPixels
+
+/// What differs between two pictures: cells whose pixels are new, and pixels that have moved.
+///
+/// Keep one for each stream of pictures, on one thread: what moves mostly goes on by the same steps, which are tried first.
+public struct PictureDifference {
+    public struct Difference: Sendable {
+        /// The cells that have changed.
+        public var changed: ChangedCells
+        /// Pixels that were elsewhere before.
+        public var move: PixelMove?
+        /// The cells whose pixels are needed beside the move; without one, those that have changed.
+        public var new: ChangedCells
+    }
+
+    /// How far pixels are followed, in each direction.
+    private static let reach = beam_size(width: 320, height: 240)
+    /// Less than so many changed cells (8,192 pixels) aren't worth a search: they are sent sooner.
+    private static let leastCells = 512
+    /// A move is worth it if it saves so much of what has changed.
+    private static let leastSaved = 0.25
+    /// After so many searches without success, most of what has much changed isn't searched: a film.
+    private static let mostFailures = 4
+    private static let searchedWhileFailing = 8
+
+    private let kernel: PixelConversion.Kernel
+    private var motion = beam_motion(dx: 0, dy: 0)
+    private var failures = 0
+
+    public init() { self.init(kernel: .best) }
+
+    package init(kernel: PixelConversion.Kernel) { self.kernel = kernel }
+
+    /// What has changed in `damage` since `before`, both pictures (bgrx) of one size, pixel for pixel; their fourth bytes
+    /// don't count.
+    ///
+    /// - Parameter mostPixels: more damage than this is compared only if most of it has moved.
+    /// - Returns: nil if there is more, and it hasn't moved.
+    public mutating func find(
+        in picture: PixelBuffer, since before: PixelBuffer, damage: DamageRegion, mostPixels: Int
+    ) -> Difference? {
+        precondition(picture.size == before.size && picture.format == .bgrx && before.format == .bgrx)
+        let rects = damage.clipped(to: PixelRect(picture.size)).rects
+        guard let first = rects.first else { return nil }
+        let bounds = rects.reduce(first) { $0.union($1) }
+        let isLarge = damage.area > mostPixels
+        let early = isLarge && isSearchDue() ? search(picture, before, bounds) : nil
+        if isLarge, early == nil { return nil }
+        var changed = ChangedCells(bounds, in: picture.size)
+        for rect in rects {
+            changed.compare(
+                picture, with: before, in: rect, movedBy: beam_motion(dx: 0, dy: 0), kernel: kernel)
+        }
+        let still = Difference(changed: changed, move: nil, new: changed)
+        let count = changed.count
+        guard count >= Self.leastCells, let motion = early ?? search(picture, before, bounds) else {
+            return isLarge ? nil : still
+        }
+        let moved = self.moved(picture, before, changed, count, by: motion)
+        if moved == nil { self.motion = beam_motion(dx: 0, dy: 0) }
+        return moved ?? (isLarge ? nil : still)
+    }
+
+    private mutating func isSearchDue() -> Bool {
+        guard failures >= Self.mostFailures else { return true }
+        failures &+= 1
+        return failures % Self.searchedWhileFailing == 0
+    }
+
+    private mutating func search(_ picture: PixelBuffer, _ before: PixelBuffer, _ bounds: PixelRect) -> beam_motion? {
+        var found = beam_motion(dx: 0, dy: 0)
+        guard
+            beam_find_motion(
+                picture.planes[0].constant, before.planes[0].constant, picture.size.raw, bounds.raw, Self.reach, motion,
+                &found, kernel.raw) != 0
+        else {
+            failures &+= 1
+            return nil
+        }
+        failures = 0
+        motion = found
+        return found
+    }
+
+    /// Nil: the motion explains too little.
+    private func moved(
+        _ picture: PixelBuffer, _ before: PixelBuffer, _ changed: ChangedCells, _ count: Int, by motion: beam_motion
+    ) -> Difference? {
+        let part = Self.movable(by: motion, in: picture.size).intersection(changed.bounds)
+        guard !part.isEmpty else { return nil }
+        // Elsewhere nothing can have been moved to.
+        var unexplained = ChangedCells(changed.bounds, in: picture.size)
+        unexplained.mark(changed.bounds)
+        var differing = ChangedCells(changed.bounds, in: picture.size)
+        differing.compare(picture, with: before, in: part, movedBy: motion, kernel: kernel)
+        unexplained = unexplained.replacing(part, by: differing)
+        let target = changed.subtracting(unexplained).extent
+        guard !target.isEmpty else { return nil }
+        let new = changed.replacing(target, by: unexplained)
+        guard Double(new.count) <= Double(count) * (1 - Self.leastSaved) else { return nil }
+        let move = PixelMove(target: target, dx: Int(motion.dx), dy: Int(motion.dy))
+        return move.isInside(picture.size) ? Difference(changed: changed, move: move, new: new) : nil
+    }
+
+    /// Where pixels of the picture can have come to by that motion, in whole cells.
+    private static func movable(by motion: beam_motion, in size: PixelSize) -> PixelRect {
+        let (dx, dy) = (Int(motion.dx), Int(motion.dy))
+        let left = (max(0, -dx) + ExactTiles.side - 1) / ExactTiles.side * ExactTiles.side
+        var right = size.width - max(0, dx)
+        if right < size.width { right = right / ExactTiles.side * ExactTiles.side }
+        let (top, bottom) = (max(0, -dy), size.height - max(0, dy))
+        return PixelRect(x: left, y: top, width: max(0, right - left), height: max(0, bottom - top))
+    }
+}
