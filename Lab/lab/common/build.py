@@ -50,7 +50,8 @@ def micro() -> str:
 
 
 def screen_probe() -> str:
-    return _compiled("glassprobe", "screen", "-lX11", "-lXext", "-lwayland-client", "-lm", "-lpthread")
+    return _compiled("glassprobe", "screen", "-lX11", "-lXext", "-lxcb", "-lxcb-damage", "-lxcb-xfixes",
+                     "-lwayland-client", "-lm", "-lpthread")
 
 
 def sound_probe() -> str:

@@ -76,6 +76,31 @@ def page(width: int, height: int) -> Image.Image:
     return image
 
 
+#: A letter's cell and the size of `terminal`, as the probe knows them (probes/screen/scenes.c).
+CELL = (9, 17)
+TERMINAL = (800, 256 * CELL[1])
+
+
+def terminal() -> Image.Image:
+    """A long page of text, each letter in a cell of its own."""
+    background, inks = DARK
+    image = Image.new("RGB", TERMINAL, background)
+    painter = Painter(image, 7)
+    for top in range(0, TERMINAL[1], CELL[1]):
+        left, ink = 0, inks[0]
+        for letter in painter.words(painter.random.randrange(20, TERMINAL[0] // CELL[0])):
+            if letter == " ":
+                ink = painter.random.choice(inks)
+            painter.draw.text((left, top), letter, font=painter.mono, fill=ink)
+            left += CELL[0]
+    return image
+
+
 def write(directory: pathlib.Path, width: int, height: int) -> None:
     desktop(width, height).save(f"{directory}/still.ppm")
     page(width, height).save(f"{directory}/scroll.ppm")
+
+
+def write_exact(directory: pathlib.Path) -> None:
+    """What the contents of `lab.bench.exactness` need beside these."""
+    terminal().save(f"{directory}/terminal.ppm")

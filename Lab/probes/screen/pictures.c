@@ -28,12 +28,12 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-static uint32_t *load_ppm(const char *path, int *rows) {
+uint32_t *load_ppm(const char *path, int *columns_found, int *rows) {
     FILE *file = fopen(path, "rb");
     if (!file) fail("can't open", path);
     int columns, most;
     if (fscanf(file, "P6 %d %d %d", &columns, rows, &most) != 3 || most != 255) fail("not a P6 picture", path);
-    if (columns != width || *rows < height) fail("its size doesn't fit the display", path);
+    if (columns < 1 || *rows < 1 || columns > 1 << 14 || *rows > 1 << 15) fail("it is of no sensible size", path);
     fgetc(file);
     uint32_t *pixels = allocate((size_t)columns * (size_t)*rows * 4);
     unsigned char *row = allocate((size_t)columns * 3);
@@ -46,6 +46,7 @@ static uint32_t *load_ppm(const char *path, int *rows) {
     }
     free(row);
     fclose(file);
+    *columns_found = columns;
     return pixels;
 }
 
@@ -134,15 +135,27 @@ static void make_video(void) {
     free(texture);
 }
 
+uint32_t *make_texture_picture(void) {
+    float *texture = make_texture(width, height);
+    uint32_t *picture = allocate((size_t)width * (size_t)height * 4);
+    for (size_t i = 0; i < (size_t)width * (size_t)height; i++)
+        picture[i] = pixel(120 + texture[i], 110 + texture[i] * .8f, 100 + texture[i] * .6f);
+    free(texture);
+    return picture;
+}
+
 void load_pictures(void) {
     // As many as make a loop of a second, and no more than memory should hold.
     if (options.content == VIDEO) picture_count = options.rate > 45 ? 64 : 32;
     pictures = allocate((size_t)picture_count * sizeof *pictures);
     tall_height = height;
-    if (options.content == VIDEO)
+    if (options.content == VIDEO) {
         make_video();
-    else if (options.image)
-        pictures[0] = load_ppm(options.image, &tall_height);
-    else
+    } else if (options.image) {
+        int columns;
+        pictures[0] = load_ppm(options.image, &columns, &tall_height);
+        if (columns != width || tall_height < height) fail("its size doesn't fit the display", options.image);
+    } else {
         fail("--image is missing", "still and scrolling content");
+    }
 }

@@ -38,27 +38,25 @@ void fail(const char *what, const char *about) {
     exit(2);
 }
 
-static int by_value(const void *a, const void *b) {
+int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/// The value below which `part` of the sorted values lie.
-static double percentile(const double *values, int count, double part) {
+double percentile(const double *values, int count, double part) {
     if (count == 0) return NAN;
     int index = (int)ceil(part * count) - 1;
     return values[index < 0 ? 0 : index];
 }
 
-static void print_number(const char *name, double value) {
+void print_number(const char *name, double value) {
     if (isnan(value))
         printf("\"%s\":null,", name);
     else
         printf("\"%s\":%.2f,", name, value);
 }
 
-/// From painted to seen, for the numbers `first` to `last`.
-static void print_latency(const char *name, const double *painted, const double *seen, int size, int first, int last) {
+void print_latency(const char *name, const double *painted, const double *seen, int size, int first, int last) {
     double *values = calloc((size_t)(last >= first ? last - first + 1 : 1), sizeof *values);
     if (!values) fail("out of memory", name);
     int count = 0, missed = 0;
@@ -79,15 +77,21 @@ static void print_latency(const char *name, const double *painted, const double 
 }
 
 static const char usage[] =
-    "usage: glassprobe --host DISPLAY --viewer DISPLAY --content still|scroll|video [--image FILE.ppm]\n"
+    "usage: glassprobe --host DISPLAY --viewer DISPLAY\n"
+    "                  --content still|scroll|video|typing|lines|drag|pointer|rest [--image FILE.ppm]\n"
+    "                  [--page FILE.ppm]\n"
     "                  [--rate 60.1] [--seconds 8] [--warm-up 2] [--rest SECONDS] [--process NAME:PID]…\n"
     "                  [--trace FILE] [--signal PID]\n"
     "                  [--spawn COMMAND [--right 28]]\n"
     "       glassprobe --wayland SOCKET … instead of --host: paints on a Wayland desktop of the viewer's size\n"
+    "       glassprobe --host DISPLAY --viewer DISPLAY --mirror\n"
     "       glassprobe --viewer DISPLAY --changes X,Y,WIDTHxHEIGHT\n"
     "       glassprobe --wayland SOCKET --viewer DISPLAY --resizes\n\n"
     "Paints on the host's display, watches the viewer's, and prints one JSON object: latencies in ms, quality in\n"
     "dB, processor time in % of a core. --rest also measures what is used when nothing changes, after the end.\n"
+    "From typing on, each change is looked for in every pixel: \"exact\" is until all are equal, \"seen\"\n"
+    "until they are far nearer to the new than to the old. --mirror copies one display to the other, as the floor of\n"
+    "what can be measured.\n"
     "--spawn starts the viewer and times it until its picture is right. --changes only prints when that part of the\n"
     "viewer's display changes, until standard input ends; --resizes when it is right after a change of the desktop's\n"
     "size.\n";
@@ -105,11 +109,20 @@ static void read_part(const char *argument) {
         fail("X,Y,WIDTHxHEIGHT is wanted", argument);
 }
 
+static enum content content_named(const char *name) {
+    static const char *const names[] = {"still", "scroll", "video", "typing", "lines", "drag", "pointer", "rest"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(name, names[i])) return (enum content)i;
+    }
+    fail("there is no such content", name);
+}
+
 static void read_options(int count, char **arguments) {
     static const struct option known[] = {{"host", 1, 0, 'h'},
                                           {"viewer", 1, 0, 'v'},
                                           {"content", 1, 0, 'c'},
                                           {"image", 1, 0, 'i'},
+                                          {"page", 1, 0, 'P'},
                                           {"rate", 1, 0, 'r'},
                                           {"seconds", 1, 0, 's'},
                                           {"warm-up", 1, 0, 'w'},
@@ -122,16 +135,16 @@ static void read_options(int count, char **arguments) {
                                           {"changes", 1, 0, 'C'},
                                           {"wayland", 1, 0, 'W'},
                                           {"resizes", 0, 0, 'Z'},
+                                          {"mirror", 0, 0, 'M'},
                                           {"help", 0, 0, '?'},
                                           {0}};
     int option;
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) switch (option) {
             case 'h': options.host = optarg; break;
             case 'v': options.viewer = optarg; break;
-            case 'c':
-                options.content = !strcmp(optarg, "video") ? VIDEO : !strcmp(optarg, "scroll") ? SCROLL : STILL;
-                break;
+            case 'c': options.content = content_named(optarg); break;
             case 'i': options.image = optarg; break;
+            case 'P': options.page = optarg; break;
             case 'r': options.rate = atof(optarg); break;
             case 's': options.duration = atof(optarg); break;
             case 'w': options.warm_up = atof(optarg); break;
@@ -144,11 +157,12 @@ static void read_options(int count, char **arguments) {
             case 'C': read_part(optarg); break;
             case 'W': options.wayland = optarg; break;
             case 'Z': options.resizes = true; break;
+            case 'M': options.mirrors = true; break;
             default: fputs(usage, stderr); exit(64);
         }
     bool paints = options.host || options.wayland;
     if ((!paints && !options.changes.width) || (options.resizes && !options.wayland) || !options.viewer ||
-        options.rate <= 0) {
+        options.rate <= 0 || (!options.host && (options.mirrors || options.content >= TYPING))) {
         fputs(usage, stderr);
         exit(64);
     }
@@ -253,6 +267,10 @@ static void measure(struct shared_image *screen) {
         print_number("frozen", 100 * record.frozen / seconds);
     }
     qsort(samples, (size_t)sample_count, sizeof *samples, by_value);
+    // Those without any difference, in the rows that are looked at.
+    int equal = 0;
+    while (equal < sample_count && samples[sample_count - 1 - equal] >= SAME_DB) equal++;
+    print_number("equal_samples", sample_count ? 100. * equal / sample_count : NAN);
     print_number("psnr", percentile(samples, sample_count, 0.5));
     print_number("psnr_p5", percentile(samples, sample_count, 0.05));
     print_number("psnr_at_once", at_once);
@@ -282,11 +300,16 @@ int main(int count, char **arguments) {
         print_resizes();
         return 0;
     }
+    if (options.mirrors) mirror();
     Display *viewer = XOpenDisplay(options.viewer);
     if (!viewer) fail("can't open the display", options.viewer);
     width = DisplayWidth(viewer, 0);
     height = DisplayHeight(viewer, 0);
     if (!options.wayland) check_host();
+    if (options.content >= TYPING) {
+        measure_changes();
+        return 0;
+    }
     if (width < STRIP_X + STRIP_WIDTH + 16 || height < STRIP_Y + STRIP_HEIGHT + 16)
         fail("it is too small", options.viewer);
     load_pictures();

@@ -33,7 +33,8 @@ static inline bool in_strip(int x, int y) {
 
 // --- Options
 
-enum content { STILL, SCROLL, VIDEO };
+/// From TYPING on every change is looked for pixel by pixel (exact.h).
+enum content { STILL, SCROLL, VIDEO, TYPING, LINES, DRAG, POINTER, REST };
 
 /// Of a display, in pixels.
 struct part {
@@ -46,6 +47,8 @@ struct options {
     const char *wayland;
     enum content content;
     const char *image;
+    /// A page of text that is typed, scrolled or dragged.
+    const char *page;
     /// Paint rate of moving content. Not a round number, so that its phase drifts against a capture clock's.
     double rate;
     /// In seconds: measured, before that, and after the rest that quality is measured in.
@@ -62,6 +65,8 @@ struct options {
     struct part changes;
     /// Changes of the Wayland desktop's size are watched; everything else isn't measured.
     bool resizes;
+    /// The host's display is copied to the viewer's, and nothing is measured.
+    bool mirrors;
 };
 
 extern struct options options;
@@ -73,11 +78,24 @@ void sleep_until(double time);
 void sleep_for(double seconds);
 _Noreturn void fail(const char *what, const char *about);
 
+// --- Figures, as JSON members
+
+/// For qsort, of values in ascending order.
+int by_value(const void *a, const void *b);
+/// The value below which `part` of the sorted values lie.
+double percentile(const double *values, int count, double part);
+void print_number(const char *name, double value);
+/// From painted to seen, for the numbers `first` to `last`.
+void print_latency(const char *name, const double *painted, const double *seen, int size, int first, int last);
+
 // --- The host's pictures: what is painted, and what is compared with
 
 extern int width, height;
 
 void load_pictures(void);
+uint32_t *load_ppm(const char *path, int *columns, int *rows);
+/// Something like a photograph, of the display's size.
+uint32_t *make_texture_picture(void);
 /// Row `y` of frame `number`, 4 bytes a pixel.
 const uint32_t *picture_row(uint32_t number, int y);
 /// Frames that differ; scrolling content is one tall picture instead (of `tall_height` rows, seen from `scroll_offset`
@@ -96,10 +114,15 @@ struct shared_image {
 struct shared_image *make_image(Display *display, int width, int height);
 void free_image(struct shared_image *image);
 void grab(struct shared_image *image, int x, int y);
+/// The server's own copy of pixels, so that painting them is one request.
+Pixmap upload(Display *display, Window window, GC context, const uint32_t *pixels, int columns, int rows);
 
 static inline uint32_t *image_row(struct shared_image *image, int y) {
     return (uint32_t *)(image->image->data + (size_t)y * (size_t)image->image->bytes_per_line);
 }
+
+/// Stands for the infinite PSNR of equal pictures.
+enum { SAME_DB = 99 };
 
 /// RGB or luma PSNR in dB between a grabbed screen and frame `number`, without the strip; looks at each `step`th row.
 /// `worst` is that of the worst 64th of the picture, if it isn't NULL.
@@ -188,6 +211,12 @@ void print_resizes(void);
 
 /// Standard input has ended.
 bool is_input_ended(void);
+
+/// Paints a scene whose changes are looked for pixel by pixel, and prints what `options.content` is measured for.
+void measure_changes(void);
+
+/// Copies what is drawn on the host's display to the viewer's, until it is ended.
+_Noreturn void mirror(void);
 
 // --- What processes and the network use
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
@@ -40,9 +41,25 @@ void grab(struct shared_image *shared, int x, int y) {
     XShmGetImage(shared->display, DefaultRootWindow(shared->display), shared->image, x, y, AllPlanes);
 }
 
+Pixmap upload(Display *display, Window window, GC context, const uint32_t *pixels, int columns, int rows) {
+    enum { PIECE = 256 };
+    Pixmap pixmap = XCreatePixmap(display, window, (unsigned)columns, (unsigned)rows,
+                                  (unsigned)DefaultDepth(display, DefaultScreen(display)));
+    struct shared_image *piece = make_image(display, columns, PIECE);
+    for (int y = 0; y < rows; y += PIECE) {
+        int count = rows - y < PIECE ? rows - y : PIECE;
+        for (int i = 0; i < count; i++)
+            memcpy(image_row(piece, i), pixels + (size_t)(y + i) * (size_t)columns, (size_t)columns * 4);
+        XShmPutImage(display, pixmap, context, piece->image, 0, 0, 0, y, (unsigned)columns, (unsigned)count, False);
+        XSync(display, False);
+    }
+    free_image(piece);
+    return pixmap;
+}
+
 static double decibels(double squares, double count) {
     double mean = squares / count;
-    return mean < 1e-9 ? 99 : 10 * log10(255 * 255 / mean);
+    return mean < 1e-9 ? SAME_DB : 10 * log10(255 * 255 / mean);
 }
 
 static int channel(uint32_t pixel, int shift) { return (int)(pixel >> shift & 255); }
@@ -85,7 +102,7 @@ double psnr_luma(struct shared_image *screen, uint32_t number, int step, double 
             squares[place] += (double)sum * 1e-6;
         }
     }
-    double least = 99;
+    double least = SAME_DB;
     for (int i = 0; i < TILES * TILES; i++) {
         all_squares += squares[i];
         all_count += counts[i];

@@ -1,7 +1,6 @@
 // Content, marker and frame numbers in a window that covers an X screen.
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "probe.h"
 
@@ -10,25 +9,6 @@ static Window window;
 static Pixmap *content;
 /// Everything but the strip, and all of it.
 static GC around_strip, everywhere;
-
-/// The server's own copy, so that painting a frame is one request.
-static Pixmap upload(uint32_t number, int rows) {
-    enum { PIECE = 256 };
-    Pixmap pixmap = XCreatePixmap(display, window, (unsigned)width, (unsigned)rows,
-                                  (unsigned)DefaultDepth(display, DefaultScreen(display)));
-    struct shared_image *piece = make_image(display, width, PIECE);
-    // A tall picture is seen from its top by frame 0.
-    const uint32_t *pixels = picture_row(number, 0);
-    for (int y = 0; y < rows; y += PIECE) {
-        int count = rows - y < PIECE ? rows - y : PIECE;
-        for (int i = 0; i < count; i++)
-            memcpy(image_row(piece, i), pixels + (size_t)(y + i) * (size_t)width, (size_t)width * 4);
-        XShmPutImage(display, pixmap, everywhere, piece->image, 0, 0, 0, y, (unsigned)width, (unsigned)count, False);
-        XSync(display, False);
-    }
-    free_image(piece);
-    return pixmap;
-}
 
 static void open_window(void) {
     display = XOpenDisplay(options.host);
@@ -53,7 +33,11 @@ static void open_window(void) {
     XSetClipRectangles(display, around_strip, 0, 0, around, 4, YXBanded);
     content = calloc((size_t)picture_count, sizeof *content);
     if (!content) fail("out of memory", "pictures");
-    for (int n = 0; n < picture_count; n++) content[n] = upload((uint32_t)n, n == 0 ? tall_height : height);
+    for (int n = 0; n < picture_count; n++) {
+        // A tall picture is seen from its top by frame 0.
+        int rows = n == 0 ? tall_height : height;
+        content[n] = upload(display, window, everywhere, picture_row((uint32_t)n, 0), width, rows);
+    }
 }
 
 static void paint_content(uint32_t number) {
