@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from lab.bench import glasstable, systems
+from lab.bench import exactness, glasstable, systems
 from lab.common import build, isolation, pairs, records
 from lab.common.numbers import median, number
 from lab.common.screens import SIZES, TwoScreens
@@ -20,7 +20,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/bench glass")
     parser.add_argument("--only", default="beamroom,gst,x0vnc,mpv", metavar="NAMES",
                         help="which of " + ", ".join(systems.NAMES) + " (beamroom,gst,x0vnc,mpv)")
-    parser.add_argument("--content", default=",".join(CONTENTS), help="which of still, scroll, video (all)")
+    parser.add_argument("--content", default=",".join(CONTENTS), metavar="NAMES",
+                        help="which of " + ", ".join((*CONTENTS, *exactness.CONTENTS)) + " (" + ",".join(CONTENTS) + "). "
+                             "Changes of " + ", ".join(exactness.CONTENTS) + " are looked for in every pixel: typed letters, "
+                             "lines that scroll, a dragged window, the pointer, and a screen that rests")
     parser.add_argument("--reps", type=int, default=3, help="runs of each (3); the table shows their medians")
     parser.add_argument("--seconds", type=float, default=8, help="of each run (8)")
     parser.add_argument("--size", type=int, default=1080, choices=sorted(SIZES), help="rows of the screen (1080)")
@@ -39,7 +42,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if options.captions:
         options.only, options.no_4k, options.no_start, options.no_history = ["beamroom"], True, True, True
     unknown = [name for name in options.only if name not in systems.NAMES]
-    if unknown or not set(options.content) <= set(CONTENTS) or options.reps < 1 or options.seconds <= 0:
+    known = {*CONTENTS, *({} if options.captions else exactness.CONTENTS)}
+    if unknown or not set(options.content) <= known or options.reps < 1 or options.seconds <= 0:
         parser.error(f"there is no system {', '.join(unknown)}" if unknown else "see --help")
     return options
 
@@ -49,9 +53,10 @@ def run(arguments: list[str]) -> int | None:
     if options.inside:
         return inside(options)
     if not options.no_setup:
-        build.setup("--bench", *(word for name in options.only if name in systems.PEERS for word in ("--peer", name)))
+        build.setup("--bench", *(word for name in options.only if name in systems.PEERS
+                                for word in ("--peer", name.removesuffix("-lossless"))))
     environment = {"BEAMROOM_PROBE": build.screen_probe()}
-    if "beamroom" in options.only:
+    if set(options.only) & systems.OWN.keys():
         environment["BEAMROOM"] = build.beamroom()
     return isolation.run_inside("lab.bench", ["glass", "--inside", *arguments], environment)
 
@@ -59,7 +64,8 @@ def run(arguments: list[str]) -> int | None:
 # --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
-def measure(options: argparse.Namespace, size: int, rate: int, names: Sequence[str]) -> dict[str, Any]:
+def measure(options: argparse.Namespace, size: int, rate: int, names: Sequence[str],
+            contents: Sequence[str]) -> dict[str, Any]:
     """Measures all systems at one size and rate; the figures of each are a list with one value for each repetition."""
     # Imported late: it needs python3-pil, which may have been installed just now.
     from lab.common import content
@@ -68,21 +74,23 @@ def measure(options: argparse.Namespace, size: int, rate: int, names: Sequence[s
     with TwoScreens(size, rate) as place:
         screens = place.screens
         content.write(place.directory, screens.width, screens.height)
+        content.write_exact(place.directory)
         made = {name: systems.make(name, os.environ.get("BEAMROOM", ""), place.directory) for name in names}
         for name, system in made.items():
             system.prepare(place)
             found[name]["version"] = system.version()
         for repetition in range(options.reps):
             # The systems alternate, so that a slow period of the machine affects all of them.
-            for shown in options.content:
+            for shown in contents:
                 # Of a pair, each is the first in turn.
                 order = reversed(made) if options.captions and repetition % 2 else made
                 for name in order:
                     system = made[name]
-                    figures = measured(place, system, shown, options.seconds, 4 if shown == "still" else 0)
+                    rest = 4 if shown == "still" else exactness.rest(shown, options.seconds)
+                    figures = measured(place, system, shown, options.seconds, rest)
                     report(place, name, shown, repetition, figures)
                     add(found[name].setdefault(shown, {}), figures)
-            if not options.no_start:
+            if not options.no_start and set(contents) & set(CONTENTS):
                 for name, system in made.items():
                     found[name].setdefault("start", []).append(time_start(place, system))
     return {"width": screens.width, "height": screens.height, "rate": rate, "bit_rate": screens.bit_rate,
@@ -91,6 +99,7 @@ def measure(options: argparse.Namespace, size: int, rate: int, names: Sequence[s
 
 def measured(place: TwoScreens, system: systems.System, content: str, seconds: float, rest: float) -> dict[str, Any] | None:
     """One run of a system: latency, frames, quality and resources. None if it ended by itself."""
+    place.screens.has_pointer = content == "pointer"
     with place.sharing(system, 1, 1) as (share, watch):
         screens = place.screens.pids
         figures = place.probed(
@@ -114,10 +123,11 @@ def report(place: TwoScreens, name: str, shown: str, repetition: int, figures: d
     if figures is None:
         say(f"{name}, {shown}, {repetition + 1}: ended by itself. Last words:\n{place.last_words()}")
         return
-    change = figures["change"]
+    change = figures.get("change") or figures["exact"]
+    words = f", {number(exactness.share(change), 0)} % exactly" if shown in exactness.CONTENTS else ""
     say(f"{name}, {shown}, {repetition + 1}: " + (
-        f"{change['median']:.1f} ms, p95 {change['p95']:.1f} ms" if change["median"] is not None
-        else "no change was seen"))
+        f"{change['median']:.1f} ms, p95 {change['p95']:.1f} ms{words}" if change["median"] is not None
+        else "no change was seen" + words))
 
 
 def add(kept: dict[str, list], figures: dict[str, Any] | None) -> None:
@@ -134,7 +144,10 @@ def add(kept: dict[str, list], figures: dict[str, Any] | None) -> None:
         "rest_cpu": rest and rest["cpu"]["host"] + rest["cpu"]["viewer"],
         "rest_datagrams": rest and rest["datagrams"],
     }
-    for key in ("fps", "painted_fps", "longest_gap", "frozen", "psnr", "psnr_p5", "psnr_rested", "luma_rested", "mbit"):
+    if "exact" in figures:
+        flat |= exactness.figures(figures)
+    for key in ("fps", "painted_fps", "longest_gap", "frozen", "psnr", "psnr_p5", "psnr_rested", "luma_rested", "mbit",
+                "equal_samples"):
         flat[key] = figures.get(key)
     for key, value in flat.items():
         if value is not None or key in kept or key in ("median", "p95"):
@@ -145,7 +158,7 @@ def add(kept: dict[str, list], figures: dict[str, Any] | None) -> None:
 
 def compare_captions(options: argparse.Namespace) -> None:
     """Prints the latency without and with captions, the ratio of each pair, and whether the difference is noise."""
-    found = measure(options, options.size, options.rate, ["beamroom", "captions"])["systems"]
+    found = measure(options, options.size, options.rate, ["beamroom", "captions"], options.content)["systems"]
     print(f"{records.describe(records.machine())}, load {os.getloadavg()[0]:.1f}; commit {records.commit()}")
     for shown in options.content:
         for key in ("median", "p95"):
@@ -173,9 +186,11 @@ def inside(options: argparse.Namespace) -> None:
     if options.captions:
         compare_captions(options)
         return
-    tables = {f"{options.size}p{options.rate}": measure(options, options.size, options.rate, options.only)}
-    if "beamroom" in options.only and not options.no_4k and options.size != 2160:
-        tables["2160p30"] = measure(options, 2160, 30, ["beamroom"])
+    measured = measure(options, options.size, options.rate, options.only, options.content)
+    tables = {f"{options.size}p{options.rate}": measured}
+    contents = [name for name in options.content if name in CONTENTS]
+    if "beamroom" in options.only and not options.no_4k and options.size != 2160 and contents:
+        tables["2160p30"] = measure(options, 2160, 30, ["beamroom"], contents)
     entry = records.entry(reps=options.reps, seconds=options.seconds, tables=tables)
     glasstable.show(entry)
     if not options.no_history:

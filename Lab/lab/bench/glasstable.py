@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from lab.bench import systems
+from lab.bench import exactness, systems
 from lab.common import records, tables
 from lab.common.numbers import median, number
 
 HEADINGS = {"still": "still desktop, small change", "scroll": "scrolling text", "video": "video-like"}
 #: Short names for the table.
-TITLES = {"beamroom": systems.BeamRoom.title, **{name: peer.title for name, peer in systems.PEERS.items()}}
+TITLES = {name: system.title for name, system in systems.SYSTEMS.items()}
 
 
 #: The program's names of its stages in words, in a frame's order. The viewer also reports the host's stages.
@@ -32,6 +32,10 @@ def figure(table: dict[str, Any], system: str, content: str, name: str) -> Any:
     return median(values or [])
 
 
+def getter(table: dict[str, Any], system: str, content: str) -> exactness.Get:
+    return lambda name: figure(table, system, content, name)
+
+
 def pair(first: float | None, second: float | None, digits: int = 0) -> str:
     return f"{number(first, digits)} / {number(second, digits)}"
 
@@ -50,7 +54,8 @@ def moving_row(table: dict[str, Any], system: str, content: str) -> list[str]:
         return figure(table, system, content, name)
 
     return [TITLES[system], number(get("median")), number(get("p95")), number(get("fps")),
-            pair(get("cpu_host"), get("cpu_viewer")), number(get("psnr")), number(get("luma_rested")),
+            pair(get("cpu_host"), get("cpu_viewer")), number(get("psnr")), number(get("equal_samples"), 0),
+            number(get("luma_rested")),
             number(get("mbit"), 2 if (get("mbit") or 9) < 1 else 1), pair(get("memory_host"), get("memory_viewer"))]
 
 
@@ -66,9 +71,13 @@ def show_table(name: str, table: dict[str, Any]) -> None:
                     "MiB host / viewer"]
             print(tables.text([still_row(table, system) for system in shown], head))
         else:
-            head = [heading, "median ms", "p95", "fps", "CPU % host / viewer", "dB moving", "after 2 s", "Mbit/s",
+            head = [heading, "median ms", "p95", "fps", "CPU % host / viewer", "dB moving", "exact %", "after 2 s", "Mbit/s",
                     "MiB host / viewer"]
             print(tables.text([moving_row(table, system, content) for system in shown], head))
+    for content in exactness.CONTENTS:
+        shown = [system for system, found in table["systems"].items() if content in found]
+        if shown:
+            print("\n" + exactness.text(content, {TITLES[system]: getter(table, system, content) for system in shown}))
     print()
 
 

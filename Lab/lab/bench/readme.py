@@ -22,9 +22,10 @@ SYSTEMS = ("beamroom", "gst", "x0vnc", "mpv")
 
 
 def newest_glass(systems: tuple[str, ...]) -> Entry | None:
-    """The newest entry with all those systems at 1080p60."""
+    """The newest entry with all those systems, and the contents of these tables, at 1080p60."""
     for entry in reversed(records.read("glass")):
-        if set(systems) <= set(entry["tables"].get("1080p60", {}).get("systems", {})):
+        found = entry["tables"].get("1080p60", {}).get("systems", {})
+        if all(set(glasstable.HEADINGS) <= set(found.get(system, {})) for system in systems):
             return entry
     return None
 

@@ -70,9 +70,10 @@ class BeamRoom(System):
 
     def share(self, screens: Screens, port: int, *more: object) -> str:
         return self._command(
-            "host", "share", *self.source(screens), "--no-cursor", "--max-fps", screens.rate, "-b",
-            f"{screens.bit_rate}k", "--bind", screens.host_address, "--port", port, "--media-port", port + 1,
-            "--no-discovery", "--json", *(more or ["--trusted-only"]), session=self.session()) + f" >{self.directory}/host.json"
+            "host", "share", *self.source(screens), *([] if screens.has_pointer else ["--no-cursor"]),
+            "--max-fps", screens.rate, "-b", f"{screens.bit_rate}k", "--bind", screens.host_address, "--port", port,
+            "--media-port", port + 1, "--no-discovery", "--json", *(more or ["--trusted-only"]),
+            session=self.session()) + f" >{self.directory}/host.json"
 
     def watch(self, screens: Screens, port: int, *more: object) -> str:
         command = self._command("viewer", "watch", f"{screens.host_address}:{port}", "--fullscreen", "--json", *more)
@@ -105,6 +106,15 @@ class BeamRoom(System):
 
     def version(self) -> str:
         return "this commit"
+
+
+class InexactBeamRoom(BeamRoom):
+    """BeamRoom that sends video only."""
+
+    title = "BeamRoom --no-exact"
+
+    def share(self, screens: Screens, port: int, *more: object) -> str:
+        return super().share(screens, port, *(more or ["--trusted-only"]), "--no-exact")
 
 
 class CaptionedBeamRoom(BeamRoom):
@@ -142,12 +152,29 @@ class CaptionedBeamRoom(BeamRoom):
                 os.write(pipe, line.encode())
 
 
+class Floor(System):
+    """The two X servers alone: the probe's own program copies what is drawn on the one to the other."""
+
+    title = "the X servers alone"
+    is_h264 = False
+
+    def share(self, screens: Screens, port: int) -> str:
+        return f"exec {os.environ['BEAMROOM_PROBE']} --host {screens.host} --viewer {screens.viewer} --mirror"
+
+    def watch(self, screens: Screens, port: int) -> str:
+        return "exec sleep infinity"
+
+    def version(self) -> str:
+        return "this commit"
+
+
 class GStreamer(System):
     title = "GStreamer"
     package = "gstreamer1.0-tools"
 
     def share(self, screens: Screens, port: int) -> str:
-        return (f"exec gst-launch-1.0 -q ximagesrc display-name={screens.host} use-damage=0 show-pointer=false "
+        pointer = str(screens.has_pointer).lower()
+        return (f"exec gst-launch-1.0 -q ximagesrc display-name={screens.host} use-damage=0 show-pointer={pointer} "
                 f"! video/x-raw,framerate={screens.rate}/1 ! videoconvert ! video/x-raw,format=I420 "
                 f"! x264enc tune=zerolatency speed-preset=ultrafast bitrate={screens.bit_rate} vbv-buf-capacity=100 "
                 f"key-int-max={screens.rate} ! rtph264pay config-interval=-1 aggregate-mode=zero-latency "
@@ -166,8 +193,8 @@ class FFmpeg(System):
 
     def share(self, screens: Screens, port: int) -> str:
         return (f"exec ffmpeg -nostdin -loglevel error -f x11grab -framerate {screens.rate} "
-                f"-video_size {screens.width}x{screens.height} -draw_mouse 0 -i {screens.host} -c:v libx264 "
-                f"-preset ultrafast -tune zerolatency -pix_fmt yuv420p -b:v {screens.bit_rate}k "
+                f"-video_size {screens.width}x{screens.height} -draw_mouse {int(screens.has_pointer)} -i {screens.host} "
+                f"-c:v libx264 -preset ultrafast -tune zerolatency -pix_fmt yuv420p -b:v {screens.bit_rate}k "
                 f"-maxrate {screens.bit_rate}k -bufsize {screens.bit_rate // 10}k -g {screens.rate} "
                 f'-f mpegts "udp://{screens.viewer_address}:{port}?pkt_size=1316"')
 
@@ -196,6 +223,8 @@ class TigerVNC(System):
     title = "TigerVNC"
     package = "tigervnc-scraping-server"
     is_h264 = False
+    #: More options of the viewer.
+    encoding = ""
 
     def share(self, screens: Screens, port: int) -> str:
         return (f"exec X0tigervnc -display {screens.host} -rfbport {port} -localhost=1 -SecurityTypes None "
@@ -203,13 +232,23 @@ class TigerVNC(System):
 
     def watch(self, screens: Screens, port: int) -> str:
         return (f"DISPLAY={screens.viewer} exec xtigervncviewer -FullScreen=1 -RemoteResize=0 -SecurityTypes None "
-                f"-AlertOnFatalError=0 {screens.host_address}::{port}")
+                f"-AlertOnFatalError=0 {self.encoding}{screens.host_address}::{port}")
 
 
-PEERS = {"gst": GStreamer, "x0vnc": TigerVNC, "mpv": MPV, "ffplay": FFplay}
-NAMES = ["beamroom", *PEERS]
+class LosslessTigerVNC(TigerVNC):
+    """As it is, TigerVNC's viewer wants JPEG, and so almost nothing that moves exactly."""
+
+    title = "TigerVNC without JPEG"
+    encoding = "-AutoSelect=0 -NoJpeg=1 -PreferredEncoding=Tight "
+
+
+PEERS = {"gst": GStreamer, "x0vnc": TigerVNC, "x0vnc-lossless": LosslessTigerVNC, "mpv": MPV, "ffplay": FFplay}
+OWN = {"beamroom": BeamRoom, "no-exact": InexactBeamRoom, "captions": CaptionedBeamRoom}
+SYSTEMS: dict[str, type[System]] = {**OWN, "floor": Floor, **PEERS}
+NAMES = ["beamroom", "no-exact", "floor", *PEERS]
 
 
 def make(name: str, program: str, directory: pathlib.Path) -> System:
-    rooms = {"beamroom": BeamRoom, "captions": CaptionedBeamRoom}
-    return rooms[name](program, directory) if name in rooms else PEERS[name]()
+    if name == "floor":
+        return Floor()
+    return OWN[name](program, directory) if name in OWN else PEERS[name]()

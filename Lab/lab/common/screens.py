@@ -19,6 +19,10 @@ from lab.common.trouble import Trouble
 
 SIZES = {720: (1280, 720, 5_000), 1080: (1920, 1080, 10_000), 2160: (3840, 2160, 20_000)}
 NUMBERS = itertools.count(201)
+#: The probe's pictures for a content, if they aren't one with its name.
+PICTURES = {"video": (), "drag": ("--page", "terminal"), "pointer": ("--image", "still"),
+            "rest": ("--image", "still", "--page", "scroll"),
+            **dict.fromkeys(("typing", "lines"), ("--image", "still", "--page", "terminal"))}
 
 
 def new_screen(stack: contextlib.ExitStack, width: int, height: int, log: IO | int = subprocess.DEVNULL) -> tuple[str, int]:
@@ -95,6 +99,8 @@ class Screens:
     # The addresses of both ends.
     host_address: str = "127.0.0.1"
     viewer_address: str = "127.0.0.1"
+    # Whether the pointer is shared, too.
+    has_pointer: bool = False
 
 
 class TwoScreens(Workplace):
@@ -125,8 +131,8 @@ class TwoScreens(Workplace):
         command = [self.probe, "--host", screens.host, "--viewer", screens.viewer, "--content", content,
                    # Slightly off the capture rate, so that the phases drift.
                    "--rate", str(screens.rate * 60.1 / 60), "--seconds", str(seconds), *map(str, options)]
-        if content != "video":
-            command += ["--image", str(self.directory / f"{content}.ppm")]
+        for option in PICTURES.get(content, ("--image", content)):
+            command.append(option if option.startswith("--") else str(self.directory / f"{option}.ppm"))
         return command
 
     def painting(self, content: str, seconds: float) -> contextlib.AbstractContextManager[subprocess.Popen]:
