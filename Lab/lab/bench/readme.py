@@ -18,6 +18,8 @@ from lab.network import aims, networks, report
 
 Entry = dict[str, Any]
 WRITER = "Scripts/bench readme"
+# The networks of the table, which every system is measured on.
+LINKS = [network.name for network in networks.NETWORKS if network.content != "typing"]
 SYSTEMS = ("beamroom", "gst", "x0vnc", "mpv")
 
 
@@ -78,7 +80,7 @@ def newest_networks() -> tuple[Entry | None, tuple[str, ...]]:
     entries = records.read("netlab")
     for systems in (("beamroom", "ffplay"), ("beamroom",)):
         for entry in reversed(entries):
-            if all(set(systems) <= set(entry["networks"].get(name, {})) for name in networks.NAMES):
+            if all(set(systems) <= set(entry["networks"].get(name, {})) for name in LINKS):
                 return entry, systems
     return None, ()
 
@@ -101,8 +103,8 @@ def networks_text() -> str:
 
 def moving_table(entry: Entry, systems: tuple[str, ...]) -> str:
     rows = []
-    for network in networks.NETWORKS:
-        for system in systems if network.content != "still" else ():
+    for network in networks.MOVING:
+        for system in systems:
             figures = {name: report.figure(entry, network.name, system, name) for name in (
                 "fps", "frozen", "longest_gap", "median", "p95", "broken", "luma", "mbit")}
             rows.append([

@@ -81,6 +81,13 @@ def of(entry: dict[str, Any], system: str = "beamroom") -> list[Aim]:
         Aim("down", "first picture after the link's return, ms", or_never("down", "picture_after"), 300, digits=0),
         Aim("down", "first live picture, ms", or_never("down", "live_after"), 300, digits=0),
     ]
+    for network, limit in (("typing1", 5), ("typing5", 15), ("typingbursts", 60)):
+        found += [
+            Aim(network, "median until a letter is exact, ms", or_never(network, "median"), limit),
+            Aim(network, "letters that never are, %", get(network, "unseen"), 0),
+            Aim(network, "looks at a letter that is wrong, or what was there before", plus(
+                get(network, "wrong"), get(network, "reverted") or 0), 0, digits=0),
+        ]
     return [aim for aim in found if system in entry["networks"].get(aim.network, {})]
 
 

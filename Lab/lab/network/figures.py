@@ -151,6 +151,23 @@ def returning(trace: Trace, moment: float) -> dict[str, Any]:
             "live_after": None if live is None else 1000 * (live - moment)}
 
 
+def typing(found: dict[str, Any], meter: Meter) -> dict[str, Any]:
+    """Figures of letters that are typed, from what the probe has printed: until they are equal in every pixel.
+
+    A letter is as it was, or as it should be, if the mean square of its differences is less than a quarter of that
+    between both: so a video's inexact pixels are, and what belongs to neither is wrong.
+    """
+    exact, seen, looks = found["exact"], found["seen"], found["looks"]
+    begin, end = found["begin"], found["end"]
+    whole = exact["count"] + exact["missed"]
+    return {
+        "letters": whole, "median": exact["median"], "p95": exact["p95"], "max": exact["max"],
+        "unseen": 100 * exact["missed"] / whole, "seen_median": seen["median"], "seen_p95": seen["p95"],
+        "looks": looks, "reverted": found["reverted"], "wrong": found["wrong"],
+        "mbit": meter.mbit(begin, end), "mbit_sent": meter.mbit(begin, end, viewer=False),
+    }
+
+
 def still(trace: Trace, meter: Meter) -> dict[str, Any]:
     """Figures of text that appears and stands still, with small changes."""
     shown = trace.frames[0][0]

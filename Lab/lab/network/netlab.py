@@ -137,16 +137,18 @@ class BadNetwork(TwoScreens):
         """One run; None if the system ended by itself."""
         with self.link(network, seed) as link, links.Meter(self.viewer_end) as meter:
             with self.sharing(system, 1, 3) as ends:
-                options = ["--trace", self.trace, "--warm-up", 4 if network.content == "still" else 3]
+                options: list[object] = ["--warm-up", 4 if network.content == "still" else 3]
+                if content != "typing":
+                    options += ["--trace", self.trace]
                 if network.then:
                     # The impairments take effect before measuring begins.
                     link.begin()
                 else:
                     options += ["--signal", link.pid]
-                self.probed(content, *options, seconds=seconds)
+                printed = self.probed(content, *options, seconds=seconds)
                 if any(end.poll() is not None for end in ends):
                     return None
-        found = self.read(network, link, meter)
+        found = figures.typing(printed, meter) if content == "typing" else self.read(network, link, meter)
         found["link"] = {"kind": link.kind, **link.counters}
         if hasattr(system, "own_figures"):
             found["own"] = system.own_figures()
@@ -196,6 +198,7 @@ def measure(options: Any) -> dict[str, Any]:
     more = (shlex.split(options.host_options), shlex.split(options.viewer_options))
     with BadNetwork(options.relay) as place:
         content.write(place.directory, place.screens.width, place.screens.height)
+        content.write_exact(place.directory)
         made: dict[str, systems.System] = {}
         if "beamroom" in SYSTEMS[options.system]:
             made["beamroom"] = BeamRoom(os.environ["BEAMROOM"], place.directory / "now", *more)
@@ -212,6 +215,9 @@ def measure(options: Any) -> dict[str, Any]:
                 # equally often.
                 for key, system in list(made.items())[::-1 if repetition % 2 else 1]:
                     if key == "before" and not name.startswith("clean"):
+                        continue
+                    # Nothing is exact in a video.
+                    if key == "ffplay" and network.content == "typing":
                         continue
                     one = measure_one(options, place, network, key, system, repetition)
                     found.setdefault(name, {}).setdefault(key, []).append(one)

@@ -17,6 +17,7 @@ class Network:
     then: str = ""
     # Changes, each with its time in seconds since measuring began.
     changes: tuple = ()
+    # `video` stands for what moves, as --content says.
     content: str = "video"
     # The length of the measurement, if --seconds can't set it.
     seconds: float = 0
@@ -45,7 +46,14 @@ NETWORKS = [
     # A queue of one second, as on slow uplinks: sending too much builds up delay.
     Network("narrow", "500 kbit/s, still text", "delay=5ms,rate=500k,queue=64k", content="still", seconds=12),
     Network("down", "down for 3 s", "delay=5ms", changes=((4, "down"), (7, "up")), seconds=12),
+    # Letters that are typed, which go as exact patches. At a small delay, so that what a loss costs isn't hidden in it.
+    Network("typing1", "typing, 1 % random, 2 ms", "delay=2ms", "loss=1%", content="typing"),
+    Network("typing5", "typing, 5 % random, 2 ms", "delay=2ms", "loss=5%", content="typing"),
+    Network("typingbursts", "typing, 10 % in bursts of 8, 2 ms", "delay=2ms", "loss=10%,burst=8", content="typing"),
 ]
+#: Those on which something moves.
+MOVING = [network for network in NETWORKS if network.content == "video"]
+TYPING = [network for network in NETWORKS if network.content == "typing"]
 NAMES = [network.name for network in NETWORKS]
 
 

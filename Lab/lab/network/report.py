@@ -34,7 +34,10 @@ ASKED = ("keyframesAsked", "keyframesRequested", "keyframeRequests")
 
 def line(network: networks.Network, system: str, repetition: int, one: dict[str, Any]) -> str:
     """Prints one run when it ends."""
-    if network.content == "still":
+    if network.content == "typing":
+        words = (f"median {number(one['median'])} ms, p95 {number(one['p95'])} ms, never exact {number(one['unseen'])} %,"
+                 f" wrong in {one['wrong']} and back in {one['reverted']} of {one['looks']} looks")
+    elif network.content == "still":
         words = (f"legible after {number(one['legible_after'], 1, ' s')}, to who joins after"
                  f" {number(one['join_after'], 1, ' s')}, median {number(one['median'], 0)} ms,"
                  f" max {number(one['max'], 0)} ms")
@@ -48,8 +51,8 @@ def line(network: networks.Network, system: str, repetition: int, one: dict[str,
 
 def moving_rows(entry: dict[str, Any], system: str) -> list[list[str]]:
     rows = []
-    for network in networks.NETWORKS:
-        if network.content == "still" or system not in entry["networks"].get(network.name, {}):
+    for network in networks.MOVING:
+        if system not in entry["networks"].get(network.name, {}):
             continue
 
         def get(name: str) -> Any:
@@ -101,6 +104,25 @@ def show_still(entry: dict[str, Any]) -> None:
         print(tables.text(rows, head) + "\n")
 
 
+def show_typing(entry: dict[str, Any]) -> None:
+    rows = []
+    for network in networks.TYPING:
+        for system, title in TITLES.items():
+            if system not in entry["networks"].get(network.name, {}):
+                continue
+
+            def get(name: str, digits: int = 1) -> str:
+                return number(figure(entry, network.name, system, name), digits)
+
+            rows.append([network.title, title, f"{get('median')} / {get('p95')} / {get('max', 0)}",
+                         f"{get('seen_median')} / {get('seen_p95')}", get("unseen"), get("wrong", 0), get("reverted", 0),
+                         get("looks", 0), get("mbit", 3)])
+    if rows:
+        head = ["a letter, 20 a second", "", "exact: median / p95 / max ms", "seen: median / p95 ms", "never exact %",
+                "wrong", "back", "of looks", "Mbit/s"]
+        print(tables.text(rows, head) + "\n")
+
+
 def show(entry: dict[str, Any]) -> None:
     print(f"{entry['date']}, commit {entry['commit']}, {records.describe(entry['machine'])}")
     kinds = sorted({run["link"]["kind"] for systems in entry["networks"].values() for runs in systems.values()
@@ -114,4 +136,5 @@ def show(entry: dict[str, Any]) -> None:
             print(tables.text(rows, [title, *MOVING[1:]]) + "\n")
         show_series(entry, system)
     show_still(entry)
+    show_typing(entry)
     aims.show(entry)

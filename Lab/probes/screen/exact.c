@@ -301,11 +301,12 @@ static const double patience = 1.5;
 
 static void await_last(int last) {
     double limit = now() + patience;
-    bool is_there = false;
-    while (!is_there && now() < limit) {
+    int count = scene->replaces ? 1 : scene->kept, lacking = count;
+    while (lacking > 0 && now() < limit) {
         sleep_for(0.005);
+        lacking = 0;
         pthread_mutex_lock(&lock);
-        is_there = exact[last] > 0;
+        for (int number = last; number >= 0 && number > last - count; number--) lacking += exact[number] == 0;
         pthread_mutex_unlock(&lock);
     }
 }
