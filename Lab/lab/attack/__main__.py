@@ -15,8 +15,9 @@ from lab.common import catalogue, isolation, pages, paths, tables
 from lab.common.numbers import number
 from lab.common.trouble import main
 
-MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "hosts", "members", "equals",
-           "equalswords", "equalsplaces", "equalsrooms", "browsers", "browsersports", "browsersgarbage", "gateways")
+MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "hosts", "patches",
+           "patchrequests", "members", "equals", "equalswords", "equalsplaces", "equalsrooms", "browsers", "browsersports",
+           "browsersgarbage", "gateways")
 # IPv6 addresses of attackers, of two prefixes, on the private network's loopback.
 ADDRESSES = ["fd77:1::1/64", *(f"fd77:2::{number:x}/64" for number in range(1, 65)), "fd77:3::1/64"]
 ResultRow = dict[str, Any]

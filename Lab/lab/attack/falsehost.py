@@ -101,6 +101,8 @@ class FalseHost:
         self.address, self.trusted = address, trusted
         # The bit set that its welcome names.
         self.features = 0
+        # That of the last viewer's hello.
+        self.viewer_features = 0
         self.context = server_context(identity)
         self.listener = socket.create_server((address, 0), backlog=64)
         self.port = self.listener.getsockname()[1]
@@ -152,6 +154,7 @@ class FalseHost:
         message = connection.wait_for(wire.HELLO)
         if message is None:
             raise Refused("no hello")
+        self.viewer_features = struct.unpack(">I", message[3:7])[0]
         nonce = os.urandom(32)
         connection.send(wire.welcome(self.name, self.methods, nonce, self.trusted, features=self.features))
         return message[17:], nonce

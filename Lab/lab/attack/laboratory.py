@@ -9,7 +9,7 @@ import os
 import pathlib
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from lab.attack import wire
@@ -151,10 +151,11 @@ class Laboratory:
         return self.states.new(kind)
 
     def share(self, state: pathlib.Path, port: int, *words: str, bind: str = "127.0.0.1", media_port: int | None = None,
-              **how: Any) -> Program:
-        command = [self.program, "share", "--source", "pattern", "--size", self.size, "--no-discovery", "--json",
-                   "--name", "desk", "--bind", bind, "--port", str(port), "--media-port",
-                   str(media_port or free_port()), "--time-limit", "150", *words]
+              source: Sequence[str] = (), **how: Any) -> Program:
+        """`source`: options that say what is shared, instead of the test pattern."""
+        shown = source or ["--source", "pattern", "--size", self.size]
+        command = [self.program, "share", *shown, "--no-discovery", "--json", "--name", "desk", "--bind", bind, "--port",
+                   str(port), "--media-port", str(media_port or free_port()), "--time-limit", "150", *words]
         host = Program(command, state, **how)
         if not host.wait_for("ready"):
             host.end()

@@ -211,7 +211,7 @@ class Watcher(Arrivals):
         self.media = media or peer.open_media()
         self.report_from = report_from or self.media
         self.lie, self.on_part, self.hellos = lie, on_part, hellos
-        self.bytes = self.datagrams = 0
+        self.bytes = self.datagrams = self.patches = 0
         super().__init__()
         self.missed = 0
         self.keys = {peer.session.media_key.number: peer.session.media_key}
@@ -270,6 +270,7 @@ class Watcher(Arrivals):
                 break
             self.bytes += len(datagram)
             self.datagrams += 1
+            self.patches += datagram[0] == wire.PATCH
             key = self.keys.get(struct.unpack(">H", datagram[2:4])[0])
             if key is not None and datagram[0] == wire.STATE:
                 token = wire.challenge(datagram, key)

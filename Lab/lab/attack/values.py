@@ -146,6 +146,8 @@ class AttackOnViewer(Attack):
 
     judges_pictures = False
     viewer_words: tuple[str, ...] = ()
+    # Whether it has a window or not, as options.
+    window_words: tuple[str, ...] = ("--no-window",)
 
     def against(self, lab: Laboratory, row: Row, body: Body, methods: int = wire.OPEN, seconds: float = 10,
                 name: str = "desk", until: Callable[[Program], object] | None = None, features: int = 0,
@@ -153,8 +155,8 @@ class AttackOnViewer(Attack):
         """Runs a viewer against `body`; returns the viewer's process, which has ended, and the false host."""
         with FalseHost(lab.identity("false-host"), body, name, methods) as host:
             host.features = features
-            viewer = Program([lab.program, "watch", f"127.0.0.1:{host.port}", "--no-window", "--json", "--time-limit",
-                              "120", *self.viewer_words], lab.state(), **how)
+            viewer = Program([lab.program, "watch", f"127.0.0.1:{host.port}", "--json", "--time-limit", "120",
+                              *self.window_words, *self.viewer_words], lab.state(), **how)
             used = 0.0
             with viewer:
                 begin = time.monotonic()

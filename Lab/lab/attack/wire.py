@@ -29,9 +29,11 @@ SOUND_WANTED = 0x26
 PING, PONG, REFUSED, BYE = 0x30, 0x31, 0x3E, 0x3F
 BY_CODE, BY_COMPARING, OPEN = 1, 2, 4
 
-MEDIA, HELLO_DATAGRAM, FEEDBACK, STATE, PARITY, SOUND = 0xB1, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6
+MEDIA, HELLO_DATAGRAM, FEEDBACK, STATE, PARITY, SOUND, PATCH = 0xB1, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6, 0xB7
 # The feature of who sends or takes sound.
 SOUND_FEATURE = 16
+# That of who sends or takes exact patches.
+PATCH_FEATURE = 16384
 # An entry of a report: frame, parts arrived, the highest of them, age of the first and of the last in µs.
 Arrival = tuple[int, int, int, int, int]
 # Content of a full part, in bytes.
@@ -213,6 +215,11 @@ def report(clock: int, expected: int, missed: int, layer: int = 0, again: tuple[
 def arrivals(*entries: Arrival) -> bytes:
     return item(4, b"".join(struct.pack(">IHHII", frame & 0xFFFFFFFF, received, highest, first, last)
                             for frame, received, highest, first, last in entries))
+
+
+def inexact(*tiles: tuple[int, int, int, int]) -> bytes:
+    """Rectangles of tiles that a viewer hasn't exactly."""
+    return item(7, b"".join(struct.pack(">HHHH", *rectangle) for rectangle in tiles))
 
 
 @dataclasses.dataclass
