@@ -20,14 +20,25 @@ BLOCK = 128 << 10
 RAW, REPEATED = 0, 1
 # Bytes of content in a datagram, and in all those of a patch.
 DATAGRAM, LONGEST = 1144, 256 << 10
+# Of the content, 1 or 2.
 FORMAT = 1
 CHANGES = bytes.fromhex("5c0e8f216b0a4d6e9a3bd14772e905c8")
 
 
-def head(rectangles: Sequence[Rectangle], count: int | None = None, format_: int = FORMAT) -> bytes:
-    """What precedes the pixels; `count`, if given, is told instead of the rectangles' number."""
-    return struct.pack(">BH", format_, len(rectangles) if count is None else count) + b"".join(
+def head(rectangles: Sequence[Rectangle], count: int | None = None, format_: int = FORMAT, flags: int = 0,
+         basis: bytes = b"") -> bytes:
+    """What precedes the pixels; `count`, if given, is told instead of the rectangles' number. `flags`, and what they tell
+    of the picture before (`basis`), are of format 2 only.
+    """
+    first = bytes([format_]) if FORMAT == 1 else bytes([format_, flags])
+    return first + struct.pack(">H", len(rectangles) if count is None else count) + basis + b"".join(
         struct.pack(">HHHH", *rectangle) for rectangle in rectangles)
+
+
+def moved(target: Rectangle, dx: int, dy: int, ages: tuple[int, int] = (0, 0)) -> bytes:
+    """The `basis` of a patch with flags 1 and 2: the ages in µs of the picture before and of the last change of what is
+    needed, where pixels have moved to, and by how much."""
+    return struct.pack(">IIHHHHhh", *ages, *target, dx, dy)
 
 
 def content(rectangles: Sequence[Rectangle], grey: int = 128) -> bytes:

@@ -132,7 +132,7 @@ class Malformed(AttackOnWindow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wrong = itertools.cycle([*self.contents(), *self.sizes()])
+        self.wrong = itertools.cycle([*self.contents(), *self.sizes(), *(self.moves() if exactwire.FORMAT > 1 else ())])
 
     @staticmethod
     def contents() -> Iterator[Patch]:
@@ -155,6 +155,25 @@ class Malformed(AttackOnWindow):
                       head([TILE]) + repeated(TILE_BYTES + 1), head([TILE]) + repeated(0), head([TILE]) + os.urandom(500),
                       head([TILE]) + exactwire.MAGIC, *(head([TILE], None, number) + good for number in (0, 127, 255))):
             yield whole, now, SIZE
+
+    @staticmethod
+    def moves() -> Iterator[Patch]:
+        """Of format 2: pixels that have moved from or to where none are, by nothing, or on nothing."""
+        good, now, extremes = repeated(TILE_BYTES), clock(), (0, 2 ** 32 - 1)
+        for target, dx, dy in ((WHOLE, 1, 0), (TILE, -32767, 0), (TILE, 0, 32767), (TILE, -32768, -32768), (TILE, 0, 0),
+                               ((0, 0, 0, 0), 1, 1), ((0, 0, 65535, 65535), 1, 1), ((320, 240, 16, 16), 16, 16)):
+            for ages in ((0, 0), extremes, extremes[::-1], (2 ** 32 - 1, 2 ** 32 - 1)):
+                basis = exactwire.moved(target, dx, dy, ages)
+                yield head([TILE], flags=3, basis=basis) + good, now, SIZE
+                yield head([], flags=3, basis=basis), now, SIZE
+        # Cut short, without a basis, of unknown flags, and rectangles off the grid that overlap.
+        whole = exactwire.moved((16, 16, 32, 32), 8, 8)
+        for length in (1, 7, 8, 9, 19):
+            yield head([], flags=3, basis=whole[:length]), now, SIZE
+        for flags in (2, 4, 254, 255):
+            yield head([TILE], flags=flags, basis=whole if flags & 2 else b"") + good, now, SIZE
+        yield head([(1, 1, 30, 30), (7, 7, 3, 3)], flags=1, basis=whole[:8]) + repeated(909 * 3), now, SIZE
+        yield head([(319, 239, 2, 2)], flags=1, basis=whole[:8]) + repeated(12), now, SIZE
 
     @staticmethod
     def sizes() -> Iterator[Patch]:
