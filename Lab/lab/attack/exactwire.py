@@ -18,10 +18,12 @@ Rectangle = tuple[int, int, int, int]
 MAGIC = b"\x28\xb5\x2f\xfd"
 BLOCK = 128 << 10
 RAW, REPEATED = 0, 1
-# Bytes of content in a datagram, and in all those of a patch.
-DATAGRAM, LONGEST = 1144, 256 << 10
-# Of the content, 1 or 2.
+# Bytes of content in a datagram.
+DATAGRAM = 1143
+# Of the content, 1 or 2. With the second one came another feature, a byte of each datagram that says what the patch is
+# (1: it was asked for), and requests for patches that got lost.
 FORMAT = 1
+FEATURE = {1: 1 << 14, 2: 1 << 16}[FORMAT]
 CHANGES = bytes.fromhex("5c0e8f216b0a4d6e9a3bd14772e905c8")
 
 
@@ -74,9 +76,10 @@ def frame(told: int | None, length: int, byte: int = 128, window: int | None = N
 # --- On the wire ------------------------------------------------------------------------------------------------------
 
 
-def part(number: int, index: int, parts: int, time: int, size: tuple[int, int], payload: bytes) -> bytes:
+def part(number: int, index: int, parts: int, time: int, size: tuple[int, int], payload: bytes, kind: int = 1) -> bytes:
     """One datagram of a patch."""
-    return struct.pack(">IHHQHH", number & 0xFFFFFFFF, index, parts, time & (2 ** 64 - 1), *size) + payload
+    return (struct.pack(">IHHQHH", number & 0xFFFFFFFF, index, parts, time & (2 ** 64 - 1), *size)
+            + (bytes([kind]) if FORMAT > 1 else b"") + payload)
 
 
 def send(host: FalseHost, number: int, whole: bytes, time: int, size: tuple[int, int]) -> int:

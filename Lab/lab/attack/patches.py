@@ -65,7 +65,7 @@ class AttackOnWindow(AttackOnViewer):
         with contextlib.ExitStack() as stack:
             self.window_words = ("--display", screen(stack))
             viewer, host = self.against(lab, row, self.body, seconds=self.seconds + MOST_WAITING + 10, until=self.is_over,
-                                        features=wire.PATCH_FEATURE)
+                                        features=exactwire.FEATURE)
         row.words = (row.words or "the viewer lives") + (
             f", {row.viewer_processor:.0%} of a core; {self.sent} datagrams in {host.connections} connections, "
             f"{max((event.get('patches', 0) for event in viewer.named('stats')), default=0)} whole patches came")
@@ -95,7 +95,7 @@ class AttackOnWindow(AttackOnViewer):
     def body(self, host: FalseHost, connection: Connection) -> None:
         host.greet(connection)
         host.admit(connection)
-        if not host.viewer_features & wire.PATCH_FEATURE:
+        if not host.viewer_features & exactwire.FEATURE:
             raise Refused("the viewer takes no patches")
         frames = h264.small()
         self.began = self.began or time.monotonic()

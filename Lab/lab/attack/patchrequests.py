@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Self
 
-from lab.attack import wire
+from lab.attack import exactwire, wire
 from lab.attack.laboratory import Apart, Attack, Laboratory, Row, Scene
 from lab.attack.patches import screen
 from lab.attack.peer import Watcher
@@ -125,12 +125,14 @@ class PatchRequests(Attack):
     def flood(scene: Scene, identity: str, rate: int, seconds: float) -> tuple[int, int, int, bool]:
         """How often it asked, datagrams of patches, bytes of all that came, and whether the host ended it."""
         with scene.peer(identity=identity) as peer:
-            peer.join(features=wire.PATCH_FEATURE)
+            peer.join(features=exactwire.FEATURE)
             with Watcher(peer) as watcher:
                 begin, count = time.monotonic(), 0
                 while time.monotonic() < begin + seconds and not watcher.trouble:
                     for _ in range(rate // 200 + 1):
-                        peer.say(watcher.media, wire.FEEDBACK, wire.inexact(ALL))
+                        newest = range(watcher.newest_patch - 15, watcher.newest_patch + 1)
+                        lacking = wire.patches_missing(*newest) if exactwire.FORMAT > 1 else b""
+                        peer.say(watcher.media, wire.FEEDBACK, wire.inexact(ALL) + lacking)
                         count += 1
                     time.sleep(max(0, begin + count / rate - time.monotonic()))
                 return count, watcher.patches, watcher.bytes, watcher.trouble is not None

@@ -211,7 +211,7 @@ class Watcher(Arrivals):
         self.media = media or peer.open_media()
         self.report_from = report_from or self.media
         self.lie, self.on_part, self.hellos = lie, on_part, hellos
-        self.bytes = self.datagrams = self.patches = 0
+        self.bytes = self.datagrams = self.patches = self.newest_patch = 0
         super().__init__()
         self.missed = 0
         self.keys = {peer.session.media_key.number: peer.session.media_key}
@@ -270,13 +270,15 @@ class Watcher(Arrivals):
                 break
             self.bytes += len(datagram)
             self.datagrams += 1
-            self.patches += datagram[0] == wire.PATCH
             key = self.keys.get(struct.unpack(">H", datagram[2:4])[0])
             if key is not None and datagram[0] == wire.STATE:
                 token = wire.challenge(datagram, key)
                 if token:
                     self.token, self.token_until = token, time.monotonic() + 3
                     self.peer.say_hello(self.media, token)
+            if key is not None and datagram[0] == wire.PATCH:
+                self.patches += 1
+                self.newest_patch = struct.unpack(">I", key.open(datagram)[:4])[0]
             if key is None or datagram[0] != wire.MEDIA:
                 continue
             part = wire.Part.read(key.open(datagram))

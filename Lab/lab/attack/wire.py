@@ -32,8 +32,6 @@ BY_CODE, BY_COMPARING, OPEN = 1, 2, 4
 MEDIA, HELLO_DATAGRAM, FEEDBACK, STATE, PARITY, SOUND, PATCH = 0xB1, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6, 0xB7
 # The feature of who sends or takes sound.
 SOUND_FEATURE = 16
-# That of who sends or takes exact patches.
-PATCH_FEATURE = 16384
 # An entry of a report: frame, parts arrived, the highest of them, age of the first and of the last in µs.
 Arrival = tuple[int, int, int, int, int]
 # Content of a full part, in bytes.
@@ -215,6 +213,11 @@ def report(clock: int, expected: int, missed: int, layer: int = 0, again: tuple[
 def arrivals(*entries: Arrival) -> bytes:
     return item(4, b"".join(struct.pack(">IHHII", frame & 0xFFFFFFFF, received, highest, first, last)
                             for frame, received, highest, first, last in entries))
+
+
+def patches_missing(*numbers: int) -> bytes:
+    """Numbers of exact patches, all parts of which a viewer lacks."""
+    return item(8, b"".join(struct.pack(">IHH", number & 0xFFFFFFFF, 0, 0) for number in numbers))
 
 
 def inexact(*tiles: tuple[int, int, int, int]) -> bytes:
