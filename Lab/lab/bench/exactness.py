@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from lab.common import tables
 from lab.common.numbers import number
 
 #: What changes, for a table's head.
@@ -66,12 +65,12 @@ def resting_row(title: str, get: Get) -> list[str]:
             kbit(get("mbit")), kbit(get("rest_mbit")), number(get("rest_cpu"))]
 
 
-def text(content: str, systems: dict[str, Get]) -> str:
-    """The table of a content; `systems` are their titles with their figures."""
+def table(content: str, systems: dict[str, Get]) -> tuple[list[list[str]], list[str]]:
+    """The rows of a content's table, and its head; `systems` are their titles with their figures."""
     if content == "rest":
         head = [HEADINGS[content], "exact: median ms", "p95", "% of changes", "% of pixels after 0.3 s",
                 "CPU % host / viewer", "kbit/s", "kbit/s at rest", "CPU %"]
-        return tables.text([resting_row(*system) for system in systems.items()], head)
+        return [resting_row(*system) for system in systems.items()], head
     head = [HEADINGS[content], "exact: median ms", "p95", "% of changes", "seen: median / p95", "%",
-            "CPU % host / viewer", "kbit/s", "the last one: exact after ms", "% of pixels"]
-    return tables.text([moving_row(*system) for system in systems.items()], head)
+            "CPU % host / viewer", "kbit/s", "the last one: exact after ms", "% of pixels after 1.5 s"]
+    return [moving_row(*system) for system in systems.items()], head

@@ -59,6 +59,12 @@ def moving_row(table: dict[str, Any], system: str, content: str) -> list[str]:
             number(get("mbit"), 2 if (get("mbit") or 9) < 1 else 1), pair(get("memory_host"), get("memory_viewer"))]
 
 
+def exact_rows(table: dict[str, Any], content: str) -> tuple[list[list[str]], list[str]]:
+    """The rows of the systems that were measured with one of `exactness.CONTENTS`, and their head."""
+    shown = [system for system, found in table["systems"].items() if content in found]
+    return exactness.table(content, {TITLES[system]: getter(table, system, content) for system in shown})
+
+
 def show_table(name: str, table: dict[str, Any]) -> None:
     print(f"{table['width']}x{table['height']} at {table['rate']}, {table['bit_rate'] // 1000} Mbit/s for H.264")
     for content, heading in HEADINGS.items():
@@ -75,9 +81,9 @@ def show_table(name: str, table: dict[str, Any]) -> None:
                     "MiB host / viewer"]
             print(tables.text([moving_row(table, system, content) for system in shown], head))
     for content in exactness.CONTENTS:
-        shown = [system for system, found in table["systems"].items() if content in found]
-        if shown:
-            print("\n" + exactness.text(content, {TITLES[system]: getter(table, system, content) for system in shown}))
+        rows, head = exact_rows(table, content)
+        if rows:
+            print("\n" + tables.text(rows, head))
     print()
 
 

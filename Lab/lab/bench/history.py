@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lab.bench import glasstable, micro
+from lab.bench import exactness, glasstable, micro
 from lab.bench.sound import table as soundtable
 from lab.bench.web import command as web
 from lab.common import records, tables
@@ -35,6 +35,11 @@ def glass_figures(entry: Entry) -> Figures:
             for content in glasstable.HEADINGS:
                 for figure, told in (("median", form(1, " ms")), ("p95", form(1, " ms")), ("fps", form(1, " fps")),
                                      ("cpu", form(0, " %")), ("psnr", form(1, " dB")), ("rest_cpu", form(1, " %"))):
+                    value = glasstable.figure(part, system, content, figure)
+                    if value is not None:
+                        yield f"{name} {system} {content} {figure}", value, told
+            for content in exactness.CONTENTS:
+                for figure, told in (("median", form(1, " ms")), ("exact_share", form(0, " %")), ("settled", form(0, " ms"))):
                     value = glasstable.figure(part, system, content, figure)
                     if value is not None:
                         yield f"{name} {system} {content} {figure}", value, told

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from lab.bench import glasstable, micro
+from lab.bench import exactness, glasstable, micro
 from lab.bench.room import command as room
 from lab.bench.wayland import command as wayland
 from lab.bench.web import command as web
@@ -63,6 +63,7 @@ def stages_text() -> str:
         parts += [tables.markdown([*glasstable.stage_rows(part), seen],
                                   ["ms, median", "small change", "scrolling", "video-like"]),
                   "`Scripts/bench glass`, 1920x1080 at 60, both ends on " + source(entry)]
+    parts += exact_parts()
     entries = records.read("micro")
     if entries:
         entry = entries[-1]
@@ -73,6 +74,16 @@ def stages_text() -> str:
         parts += [tables.markdown(rows, ["hot path", "median", "p95", "allocations"]), "; ".join(slopes) + ".",
                   "`Scripts/bench micro`, on " + source(entry)]
     return "\n\n".join(parts)
+
+
+def exact_parts() -> list[str]:
+    """The tables of the newest run with all contents whose changes are looked for in every pixel, if there is one."""
+    for entry in reversed(records.read("glass")):
+        part = entry["tables"].get("1080p60", {"systems": {}})
+        if set(exactness.CONTENTS) <= set(part["systems"].get("beamroom", {})):
+            return [*(tables.markdown(*glasstable.exact_rows(part, content)) for content in exactness.CONTENTS),
+                    "`Scripts/bench glass`, 1920x1080 at 60, until every pixel is right, on " + source(entry)]
+    return []
 
 
 def newest_networks() -> tuple[Entry | None, tuple[str, ...]]:

@@ -262,14 +262,19 @@ static void *paint_changes(void *unused) {
     return NULL;
 }
 
-/// A host that shows anything else than the model would make every figure a lie.
-static void check_host(const char *when) {
-    Display *display = XOpenDisplay(options.host);
-    if (!display) fail("can't open the display", options.host);
+static double equal_share_at(const char *name) {
+    Display *display = XOpenDisplay(name);
+    if (!display) fail("can't open the display", name);
     struct shared_image *image = make_image(display, scene->area.width, scene->area.height);
-    if (equal_share(image) < 100) fail("it doesn't show what was painted", when);
+    double share = equal_share(image);
     free_image(image);
     XCloseDisplay(display);
+    return share;
+}
+
+/// A host that shows anything else than the model would make every figure a lie.
+static void check_host(const char *when) {
+    if (equal_share_at(options.host) < 100) fail("it doesn't show what was painted", when);
 }
 
 // --- Measuring
@@ -296,20 +301,8 @@ static void print_seen(int first, int last) {
     if (!scene->replaces) printf("\"reverted\":%d,\"wrong\":%d,", reverted, wrong);
 }
 
-/// How long the last changes are waited for, in seconds: lost ones come late, or never.
+/// How long the last changes have, in seconds: lost ones come late, or never.
 static const double patience = 1.5;
-
-static void await_last(int last) {
-    double limit = now() + patience;
-    int count = scene->replaces ? 1 : scene->kept, lacking = count;
-    while (lacking > 0 && now() < limit) {
-        sleep_for(0.005);
-        lacking = 0;
-        pthread_mutex_lock(&lock);
-        for (int number = last; number >= 0 && number > last - count; number--) lacking += exact[number] == 0;
-        pthread_mutex_unlock(&lock);
-    }
-}
 
 static int newest_change(void) {
     pthread_mutex_lock(&lock);
@@ -342,8 +335,9 @@ void measure_changes(void) {
     pthread_join(painter, NULL);
     int last = newest_change();
     if (last < first + (options.content != REST)) fail("too few changes came in that time", "--seconds");
-    await_last(last);
+    sleep_for(patience);
     is_measuring = false;
+    double equal_last = scene->moves_pointer ? NAN : equal_share_at(options.viewer);
     if (!scene->moves_pointer) check_host("after the last change");
     if (options.rest > 0) {
         begin_usage();
@@ -357,11 +351,6 @@ void measure_changes(void) {
     is_stopping = true;
     pthread_join(watcher, NULL);
     print_seen(first, last);
-    if (!scene->moves_pointer) {
-        Display *viewer = XOpenDisplay(options.viewer);
-        if (!viewer) fail("can't open the display", options.viewer);
-        print_number("equal_last", equal_share(make_image(viewer, scene->area.width, scene->area.height)));
-        XCloseDisplay(viewer);
-    }
+    if (!scene->moves_pointer) print_number("equal_last", equal_last);
     printf("\"end\":%.6f}\n", start + seconds);
 }
