@@ -37,6 +37,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def prepare_network() -> None:
     isolation.start_loopback()
+    isolation.hide_displays()
     for address in ADDRESSES:
         subprocess.run(["ip", "-6", "address", "add", address, "dev", "lo", "nodad"], capture_output=True)
 

@@ -71,13 +71,18 @@ def start_loopback() -> None:
         raise Trouble("The loopback of a network of its own can't be used.")
 
 
-def enter() -> None:
-    """Prepares the namespaces for screens: a loopback, and a private directory for X sockets."""
-    start_loopback()
+def hide_displays() -> None:
+    """Gives the namespaces a directory of their own for X sockets."""
     sockets = "/tmp/.X11-unix"
     os.makedirs(sockets, exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", "mode=1777", "beamroom-bench", sockets]
     if subprocess.run(command).returncode != 0:
         raise Trouble(f"“{' '.join(command)}” failed: the screens to be measured can't be kept apart.")
+
+
+def enter() -> None:
+    """Prepares the namespaces for screens: a loopback, and a private directory for X sockets."""
+    start_loopback()
+    hide_displays()
     if not shutil.which("Xvfb"):
         raise Trouble("There is no Xvfb here. Scripts/setup --bench installs it.")

@@ -161,7 +161,7 @@ def typing(found: dict[str, Any], meter: Meter) -> dict[str, Any]:
     begin, end = found["begin"], found["end"]
     whole = exact["count"] + exact["missed"]
     return {
-        "letters": whole, "median": exact["median"], "p95": exact["p95"], "max": exact["max"],
+        "letters": whole, "median": exact["median"], "p95": exact["p95"], "max": exact["max"] if exact["count"] else None,
         "unseen": 100 * exact["missed"] / whole, "seen_median": seen["median"], "seen_p95": seen["p95"],
         "looks": looks, "reverted": found["reverted"], "wrong": found["wrong"],
         "mbit": meter.mbit(begin, end), "mbit_sent": meter.mbit(begin, end, viewer=False),
