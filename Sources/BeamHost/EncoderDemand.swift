@@ -141,6 +141,9 @@ final class EncoderDemand: Sendable {
         }
     }
 
+    /// The same, without a look at how long holds last: where nobody encodes.
+    func demand(layer: Int) -> StreamDemand { layers.withLock { $0[layer].demand } }
+
     /// When a hold of the layer ends even if the consumer goes on holding; nil: only the consumer ends it.
     func holdEnd(layer: Int) -> MediaTime? { layers.withLock { $0[layer].holdEnd } }
 

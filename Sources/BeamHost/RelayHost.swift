@@ -29,6 +29,23 @@ public final class RelayHost: ServingHost {
         }
     }
 
+    /// What is asked of the host for those who watch here. Called on any thread.
+    public struct Requests: Sendable {
+        /// At most once a second.
+        public var keyframe: @Sendable () -> Void
+        /// Somebody lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
+        public var exact: @Sendable ([PixelRect]) -> Void
+        /// Who watches here has changed; nobody does at first.
+        public var takers: @Sendable (PatchTakers) -> Void
+
+        public init(
+            keyframe: @escaping @Sendable () -> Void, exact: @escaping @Sendable ([PixelRect]) -> Void,
+            takers: @escaping @Sendable (PatchTakers) -> Void
+        ) {
+            (self.keyframe, self.exact, self.takers) = (keyframe, exact, takers)
+        }
+    }
+
     private struct State {
         var size: PixelSize
         var isPaused = false
@@ -36,6 +53,7 @@ public final class RelayHost: ServingHost {
         var sounds: UInt64 = 0
         /// For browsers.
         var order = RelayedSoundOrder()
+        var picture = RelayedPicture()
     }
 
     public let description: HostDescription
@@ -59,32 +77,35 @@ public final class RelayHost: ServingHost {
     ///
     /// - Parameters:
     ///   - size: the pictures' at present.
-    ///   - askForKeyframe: the host is to be asked for a keyframe. At most once a second, on any thread.
+    ///   - hasPatches: the host may send exact patches.
     ///   - onNotice: called on the host's threads.
     public init(
-        _ options: Options, size: PixelSize, askForKeyframe: @escaping @Sendable () -> Void,
+        _ options: Options, size: PixelSize, hasPatches: Bool, requests: Requests,
         onNotice: @escaping @Sendable (HostNotice) -> Void
     ) throws {
         try DescriptorLimit.prepare()
-        let keyframes = Keyframes(askForKeyframe)
+        let keyframes = Keyframes(requests.keyframe)
+        let takers = Takers(requests.takers)
         let guests = GuestRegistry(options.store, onNotice)
         let link = WebSink.Link()
         var network = options.server
         network.session.broadcast = Broadcast.Configuration(
-            bitRate: Self.assumedBitRate, hasSound: true, hasReducedLayer: false)
-        let server = try HostServer(
-            network,
-            handlers: HostServer.Handlers(
-                onEvent: { event in
-                    if case .room(let event) = event { link.handle(event) }
-                    guests.handle(event)
-                }, requestKeyframe: { _ in keyframes.wanted() }, onDemand: { _, _ in },
-                onBrowser: { link.tell($0, $1) }))
+            bitRate: Self.assumedBitRate, hasSound: true, hasPatches: hasPatches, hasReducedLayer: false)
+        // Nothing is asked of the encoder but keyframes; who watches says whether patches are wanted.
+        let wanted = EncoderDemand(wake: { takers.changed() })
+        let viewers = wanted.addConsumer()
+        takers.follow(wanted)
+        var handlers = HostServer.Handlers(
+            onEvent: { event in
+                if case .room(let event) = event { link.handle(event) }
+                guests.handle(event)
+            }, requestKeyframe: { _ in keyframes.wanted() }, onDemand: { viewers.set($0, layer: $1) },
+            onBrowser: { link.tell($0, $1) })
+        handlers.onExactWanted = requests.exact
+        let server = try HostServer(network, handlers: handlers)
         var isStarted = false
         defer { if !isStarted { server.shutdown() } }
         try guests.connect(server)
-        // Nothing is asked of the encoder, but for a keyframe.
-        let wanted = EncoderDemand(wake: {})
         if var browsers = options.web {
             browsers.stream = BrowserStream.Configuration(
                 bitRate: Self.assumedBitRate, usesFullChroma: false, hasSound: true, hasReducedLayer: false)
@@ -136,19 +157,48 @@ public final class RelayHost: ServingHost {
         func came() { state.withLock { $0.came() } }
     }
 
+    /// Says who watches here, in the order in which that changes.
+    private final class Takers: Sendable {
+        private struct State {
+            weak var demand: EncoderDemand?
+            var told: PatchTakers = []
+        }
+
+        private let state = Mutex(State())
+        private let tell: @Sendable (PatchTakers) -> Void
+
+        init(_ tell: @escaping @Sendable (PatchTakers) -> Void) { self.tell = tell }
+
+        func follow(_ demand: EncoderDemand) { state.withLock { $0.demand = demand } }
+
+        func changed() {
+            state.withLock { state in
+                let takers = state.demand.map { PatchTakers($0.demand(layer: 0)) } ?? []
+                guard takers != state.told else { return }
+                state.told = takers
+                tell(takers)
+            }
+        }
+    }
+
     // MARK: What is passed on
 
     /// Takes the next frame of the host, in order. Doesn't block.
     public func push(_ frame: ReceivedFrame) {
         if frame.isKeyframe { keyframes.came() }
-        state.withLock { state in
+        // Which of its layers the host sends is its own affair: here there is one.
+        let encoded = state.withLock { state in
             state.frames += 1
             state.size = frame.unit.size
+            return state.picture.frame(frame, now: .now)
         }
-        // Which of its layers the host sends is its own affair: here there is one.
-        let encoded = EncodedFrame(relaying: frame, now: .now)
         server.submit(encoded)
         web?.push(encoded)
+    }
+
+    /// Takes exact pixels of the host. Doesn't block.
+    public func push(_ patch: ReceivedPatch) {
+        if let patch = state.withLock({ $0.picture.patch(patch) }) { server.submit(patch) }
     }
 
     /// Takes sound of the host. Doesn't block.
@@ -174,6 +224,7 @@ public final class RelayHost: ServingHost {
             server.write(.alert(isPaused ? .paused : .resumed))
             web?.setPaused(isPaused)
         case .relays(let count): server.setRelays(count + 1)
+        case .patches(let isSo): server.setPassesPatches(isSo)
         case .write(let input): server.write(input)
         }
     }

@@ -20,6 +20,9 @@ public final class RelayTelling: Sendable {
     /// Through how many relays the host's picture comes.
     public var relays: Int { state.withLock(\.condition.relays) }
 
+    /// Whether the host may send exact patches.
+    public var hasPatches: Bool { state.withLock(\.condition.hasPatches) }
+
     /// The relay's viewer of the host has learnt something.
     public func handle(_ event: ViewerEvent) { change { $0.handle(event) } }
 

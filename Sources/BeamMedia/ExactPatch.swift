@@ -84,11 +84,14 @@ public struct ReceivedPatch: Sendable, Equatable {
     public var pictureSize: PixelSize
     /// As that of frames (`ReceivedFrame.session`).
     public var session: MediaTime
+    /// As `ExactPatch.isRepair`.
+    public var isRepair: Bool
 
     public init(
         content: [UInt8], hostTime: UInt64, captureTime: MediaTime? = nil, arrival: MediaTime, pictureSize: PixelSize,
-        session: MediaTime = .zero
+        session: MediaTime = .zero, isRepair: Bool = false
     ) {
+        self.isRepair = isRepair
         self.session = session
         self.content = content
         self.hostTime = hostTime

@@ -34,7 +34,8 @@ public struct FrameChanges: Hashable, Sendable {
     /// What has changed by both of two frames, of which `older` isn't shown.
     public func following(_ older: FrameChanges, size: PixelSize) -> FrameChanges {
         let both = older.changes + changes
-        guard both.count <= Self.most else { return .all(of: size, at: captureTime) }
+        // An earlier time than that of the frame before is that of another clock.
+        guard both.count <= Self.most, older.captureTime <= captureTime else { return .all(of: size, at: captureTime) }
         return FrameChanges(captureTime: captureTime, changes: both)
     }
 }

@@ -178,6 +178,11 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.relays(count)) }
     }
 
+    /// At a relay: says whether there may be exact patches from now on. Viewers that come from now on are offered them.
+    public func setPassesPatches(_ isSo: Bool) {
+        handle.perform { $0.handle(.passesPatches(isSo)) }
+    }
+
     /// Sets the size of the full layer's pictures at full quality, so that viewers that show them smaller can get less.
     public func setPictureSize(_ size: PixelSize) {
         handle.perform { $0.handle(.pictureSize(size)) }

@@ -33,14 +33,16 @@ extension MeshDriver {
             path.link.flatMap({ session.member(on: $0) }) != member, let local = links.listener?.localAddress
         else { return nil }
         let own = own
+        var handlers = HostServer.Handlers(
+            onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
+            onDemand: { demand, _ in own.value?.relay(of: device, isDemanded: demand) })
+        handlers.onExactWanted = { own.value?.relayNeedsExact($0, of: device) }
         let driver = HostDriver(
             loop: loop,
             // It goes by the name of the member whose screen it is, as on a connection to that member.
             session: Self.serving(
                 Broadcast.Configuration(hasSound: true, hasReducedLayer: false), by: identity, called: name(of: device)),
-            handlers: HostServer.Handlers(
-                onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
-                onDemand: { _, _ in }))
+            handlers: handlers)
         let relay = MeshSource(device, driver, in: self)
         relays[device] = relay
         driver.control = relay
@@ -53,13 +55,26 @@ extension MeshDriver {
 
     /// What is asked for of a source depends on whether it is served on.
     private func relayChanged(_ device: DeviceKey) {
-        for path in paths where path.source == device { path.viewer?.handle(.relayed(isRelayed(device))) }
+        for path in paths where path.source == device { path.viewer?.handle(.relayed(takers(of: device))) }
     }
 
-    private func relayNeedsKeyframe(of device: DeviceKey) {
+    private func relayNeedsKeyframe(of device: DeviceKey) { tellViewers(of: device, .keyframeWanted) }
+
+    private func relayNeedsExact(_ tiles: [PixelRect], of device: DeviceKey) {
+        tellViewers(of: device, .exactWanted(tiles))
+    }
+
+    /// Who watches there may take patches, or not.
+    private func relay(of device: DeviceKey, isDemanded demand: StreamDemand) {
+        guard let relay = relays[device] else { return }
+        relay.takers = PatchTakers(demand)
+        tellViewers(of: device, .relayed(relay.takers))
+    }
+
+    private func tellViewers(of device: DeviceKey, _ input: ViewerSession.Input) {
         // Later: it may be asked for while a frame is delivered.
         loop.assumeIsolated().execute { [self] in
-            for path in paths where path.source == device { path.viewer?.handle(.keyframeWanted) }
+            for path in paths where path.source == device { path.viewer?.handle(input) }
         }
     }
 
@@ -69,13 +84,24 @@ extension MeshDriver {
         relayChanged(device)
     }
 
-    /// Whether somebody gets from here what this member shares.
-    func isRelayed(_ device: DeviceKey) -> Bool { relays[device] != nil }
+    /// The viewer here of what this member shares.
+    func viewer(of device: DeviceKey) -> ViewerDriver? {
+        paths.first { $0.source == device && $0.link != nil }?.viewer
+    }
+
+    /// Who gets from here what this member shares; nil: nobody can.
+    func takers(of device: DeviceKey) -> PatchTakers? { relays[device]?.takers }
 
     /// A frame of what `device` shares has arrived: it is served on as it is.
     func relay(_ frame: ReceivedFrame, of device: DeviceKey) {
         guard let relay = relays[device], !relay.isIdle else { return }
-        relay.driver.submit(EncodedFrame(relaying: frame, now: .now))
+        relay.driver.submit(relay.picture.frame(frame, now: .now))
+    }
+
+    /// Exact pixels of what `device` shares have arrived: they are served on as they are.
+    func relay(_ patch: ReceivedPatch, of device: DeviceKey) {
+        guard let relay = relays[device], !relay.isIdle, let patch = relay.picture.patch(patch) else { return }
+        relay.driver.submit(patch)
     }
 
     /// Sound of what `device` shares has arrived: it is served on as it is, with its number.
@@ -155,4 +181,5 @@ final class RelaySink: ReceivedSink {
 
     func push(_ frame: ReceivedFrame) { room.value.relay(frame, of: device) }
     func push(_ sound: ReceivedSound) { room.value.relay(sound, of: device) }
+    func push(_ patch: ReceivedPatch) { room.value.relay(patch, of: device) }
 }

@@ -41,7 +41,7 @@ final class MeshPath: ControlPath {
     func dial(_ version: ViewerSession.Version, expecting expected: Set<DeviceKey>?) {
         close()
         room.value.add(self)
-        viewer?.handle(.relayed(room.value.isRelayed(source)))
+        viewer?.handle(.relayed(room.value.takers(of: source)))
         guard let way = room.value.way(to: source) else {
             isWaiting = true
             waitingSince = waitingSince ?? .now()

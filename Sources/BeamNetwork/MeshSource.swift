@@ -17,6 +17,9 @@ final class MeshSource: HostControl {
     private static let idleTime = TimeAmount.seconds(5)
 
     let driver: HostDriver
+    /// Of what another member shares: what is passed on, and to whom.
+    var picture = RelayedPicture()
+    var takers: PatchTakers = []
     private let device: DeviceKey
     private unowned let room: MeshDriver
     private var dialogs: [MeshLinkID: Dialog] = [:]
@@ -41,6 +44,10 @@ final class MeshSource: HostControl {
         guard !carried.message.isEmpty else { return }
         if dialogs[link] == nil {
             let id = room.connectionID()
+            if let viewer = room.viewer(of: device) {
+                driver.handle(.relays(viewer.relays + 1))
+                driver.handle(.passesPatches(viewer.hasPatches))
+            }
             dialogs[link] = Dialog(id: id, number: carried.dialog)
             driver.handle(.connectionOpened(id, from: address))
             driver.handle(.connectionSecured(id, member))

@@ -127,7 +127,7 @@ public final class ViewerClient: Sendable {
     public func decoderFailed() { handle.perform { $0.handle(.decoderFailed) } }
 
     /// Others get the picture and the sound from here: both are asked for in full, whatever is wished.
-    public func setRelayed() { handle.perform { $0.handle(.relayed(true)) } }
+    public func setRelayed() { handle.perform { $0.handle(.relayed([])) } }
 
     /// Somebody who gets the picture from here needs a keyframe. What is delivered goes on meanwhile.
     public func wantKeyframe() { handle.perform { $0.handle(.keyframeWanted) } }

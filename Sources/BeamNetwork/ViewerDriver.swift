@@ -72,6 +72,8 @@ final class ViewerDriver {
     }
 
     var statistics: ViewerStatistics { session.statistics }
+    var hasPatches: Bool { session.hasPatches }
+    var relays: Int { session.relays }
 
     func start() {
         hasBegun = true

@@ -114,6 +114,8 @@ public final class Relay: Sendable {
         func push(_ frame: ReceivedFrame) { target.withLock { $0.relay }?.take(frame) }
 
         func push(_ sound: ReceivedSound) { target.withLock { $0.relay }?.host?.push(sound) }
+
+        func push(_ patch: ReceivedPatch) { target.withLock { $0.relay }?.host?.push(patch) }
     }
 
     private func take(_ frame: ReceivedFrame) {
@@ -134,8 +136,11 @@ public final class Relay: Sendable {
         guard !isStopped else { return }
         do {
             let host = try RelayHost(
-                try serving(name ?? PeerText.unnamed, telling.relays + 1), size: size,
-                askForKeyframe: { [weak self] in self?.viewer.wantKeyframe() },
+                try serving(name ?? PeerText.unnamed, telling.relays + 1), size: size, hasPatches: telling.hasPatches,
+                requests: RelayHost.Requests(
+                    keyframe: { [weak self] in self?.viewer.wantKeyframe() },
+                    exact: { [weak self] in self?.viewer.wantExact($0) },
+                    takers: { [weak self] in self?.viewer.setPatchTakers($0) }),
                 onNotice: { [weak self] in self?.handle($0) })
             state.withLock { $0.host = host }
             telling.begin { host.tell($0) }

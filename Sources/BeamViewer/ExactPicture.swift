@@ -45,6 +45,8 @@ import BeamSession
     /// Tiles that patches couldn't be shown for, to be asked for at once.
     private var missed: [PixelRect] = []
     private var session = MediaTime.zero
+    /// The last decoded picture's time of capture, in µs of the host's clock.
+    private var newest: UInt64 = 0
     private var hasPatches = false
     /// Patches that were malformed.
     private(set) var refused: UInt64 = 0
@@ -79,7 +81,10 @@ import BeamSession
             (map, composed) = (nil, nil)
             return picture
         }
-        if map?.size != picture.size || session != picture.session {
+        // An earlier time is another clock's: behind a relay, the host was started anew.
+        let isOtherClock = changes.captureTime < newest
+        newest = changes.captureTime
+        if map?.size != picture.size || session != picture.session || isOtherClock {
             composed = nil
             map = ExactMap(picture.size, now: .now)
             budget = TokenBucket(

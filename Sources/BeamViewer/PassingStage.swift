@@ -33,6 +33,8 @@ final class PassingStage: ViewerSink {
 
     func push(_ sound: ReceivedSound) { target.push(sound) }
 
+    func push(_ patch: ReceivedPatch) { target.push(patch) }
+
     func close() {}
 
     /// Frames that were handed on.

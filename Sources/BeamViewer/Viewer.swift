@@ -69,9 +69,10 @@ public final class Viewer: Sendable {
         }
         self.passing = passing
         let patches =
-            options.window != nil && options.takesPatches && options.member == nil && passing == nil
-                && !files.haveVideo ? PatchBox(shared) : nil
+            options.window != nil && options.takesPatches && passing == nil && !files.haveVideo ? PatchBox(shared) : nil
         self.patches = patches
+        let isShown = passing == nil && (options.window != nil || files.haveVideo)
+        shared.wish { $0.patchTakers = patches != nil ? .exact : isShown ? .video : [] }
         let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [patches, sound, soundFiles, decode]
         self.sinks = sinks.compactMap { $0 }
         self.decode = decode
@@ -151,7 +152,8 @@ public final class Viewer: Sendable {
                     ? LogOptions(signing: identity.roomSigning, name: options.trust.deviceName) : nil)
         // In a room others may get it from here.
         session.takesSound = sound != nil || soundFiles != nil || options.member != nil || passing != nil
-        session.takesPatches = patches != nil
+        // In a room others may get them from here.
+        session.takesPatches = patches != nil || options.member != nil || passing != nil
         // All who watch there can decode 4:2:0.
         if passing != nil { session.decodesFullChroma = false }
         guard let member = options.member else {
@@ -252,6 +254,9 @@ public final class Viewer: Sendable {
     /// At a relay: somebody there needs a keyframe.
     public func wantKeyframe() { shared.tellClient { $0.wantKeyframe() } }
 
+    /// At a relay: who watches there.
+    public func setPatchTakers(_ takers: PatchTakers) { shared.wish { $0.patchTakers = takers } }
+
     /// Whether its sound is heard: of several viewers in a window, one's.
     func setAudible(_ isAudible: Bool) { sound?.setAudible(isAudible) }
 
@@ -265,8 +270,8 @@ public final class Viewer: Sendable {
     /// as there is.
     func setShownSize(_ size: PixelSize?) { shared.wish { $0.shownSize = size } }
 
-    /// These rectangles of tiles (`ExactTiles`) aren't exact in the window.
-    func wantExact(_ tiles: [PixelRect]) { shared.tellClient { $0.wantExact(tiles) } }
+    /// These rectangles of tiles (`ExactTiles`) aren't exact in the window, or at a relay's viewers.
+    public func wantExact(_ tiles: [PixelRect]) { shared.tellClient { $0.wantExact(tiles) } }
 
     /// The most that the host is to send here from now on. What becomes of it is told by `ViewerEvent.quality`. Call it from
     /// any thread, as often as you like.

@@ -231,6 +231,7 @@ struct ViewerStatus: Sendable {
             _ = condition.handle(event)
             isConditionOld = isConditionOld && condition.isCatchingUp
         case .screenAwaited, .controlRestored, .hostCallsItself, .hostReached, .hostRelays, .hostHasSound,
+            .hostHasPatches,
             .pictureLimited, .quality:
             break
         }

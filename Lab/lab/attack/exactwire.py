@@ -22,7 +22,7 @@ RAW, REPEATED = 0, 1
 DATAGRAM = 1143
 # Of the content, 1 or 2. With the second one came another feature, a byte of each datagram that says what the patch is
 # (1: it was asked for), and requests for patches that got lost.
-FORMAT = 1
+FORMAT = 2
 FEATURE = {1: 1 << 14, 2: 1 << 16}[FORMAT]
 CHANGES = bytes.fromhex("5c0e8f216b0a4d6e9a3bd14772e905c8")
 

@@ -41,6 +41,8 @@ public struct HostSession: Sendable {
         case fullLayerKept(Bool)
         /// Through how many relays the picture comes, this one among them. Viewers are told when they come.
         case relays(Int)
+        /// At a relay: whether there may be exact patches from now on. Viewers that come from now on are offered them.
+        case passesPatches(Bool)
         /// What this machine writes to the room.
         case room(LogInput)
         /// How far this machine is behind, some times a second while it sends.
@@ -128,6 +130,7 @@ public struct HostSession: Sendable {
         case .pictureSize(let size): broadcast.pictureSizeChanged(size, now: now)
         case .fullLayerKept(let isKept): broadcast.fullLayerKeptChanged(isKept, now: now)
         case .relays(let count): door.relays = count
+        case .passesPatches(let isSo): passPatches(isSo)
         case .room(let input): room?.handle(input, now: now)
         case .machineLoad(let load): broadcast.loadMeasured(load, now: now)
         case .sendFailed(let address): broadcast.sendFailed(address, now: now)
@@ -260,6 +263,7 @@ public struct HostSession: Sendable {
         case .mediaKeyReady(let number): broadcast.mediaKeyConfirmed(number, by: id, now: now)
         case .shownSize(let size): broadcast.shownSizeNamed(size, by: id, now: now)
         case .soundWanted(let isWanted): broadcast.soundWanted(isWanted, by: id)
+        case .patchTakers(let takers): broadcast.patchTakersNamed(takers, by: id)
         case .qualityWanted(let wish): broadcast.qualityWanted(wish, by: id, now: now)
         case .room(let message): room?.received(message, from: LogMemberID(id), now: now)
         // Nobody but a receiver takes it.
@@ -288,6 +292,11 @@ public struct HostSession: Sendable {
         room?.shareChanged(isOn, now: now)
         door.broadcastChanged(isOn)
         broadcast.turn(on: isOn, now: now)
+    }
+
+    private mutating func passPatches(_ isSo: Bool) {
+        broadcast.hasPatches = isSo
+        if isSo { door.offers.insert(.patches) } else { door.offers.remove(.patches) }
     }
 
     private mutating func shutdown(now: MediaTime) {

@@ -12,6 +12,8 @@ public struct RelayCondition: Sendable {
         case write(LogInput)
         /// Through how many relays the host's picture comes; 0: it is no relay.
         case relays(Int)
+        /// Whether the host may send exact patches.
+        case patches(Bool)
     }
 
     private var visibility = SourceVisibility.visible
@@ -23,12 +25,15 @@ public struct RelayCondition: Sendable {
     private var told = SourceVisibility.visible
     /// Through how many relays the host's picture comes.
     public private(set) var relays = 0
+    /// Whether the host may send exact patches.
+    public private(set) var hasPatches = false
 
     public init() {}
 
     /// What has to be told to viewers who know nothing yet.
     public var present: [Change] {
-        [.relays(relays)] + (told == .visible ? [] : [.visibility(told)]) + (isPaused ? [.paused(true)] : [])
+        [.relays(relays)] + (hasPatches ? [.patches(true)] : []) + (told == .visible ? [] : [.visibility(told)])
+            + (isPaused ? [.paused(true)] : [])
     }
 
     /// What viewers are told at present.
@@ -50,6 +55,10 @@ public struct RelayCondition: Sendable {
             guard count != relays else { return [] }
             relays = count
             return [.relays(count)]
+        case .hostHasPatches(let isSo):
+            guard isSo != hasPatches else { return [] }
+            hasPatches = isSo
+            return [.patches(isSo)]
         default: return []
         }
         return settled()

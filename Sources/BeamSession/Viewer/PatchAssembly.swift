@@ -11,6 +11,7 @@ struct PatchAssembly: Sendable {
         /// In µs of the host's clock.
         var hostTime: UInt64
         var pictureSize: PixelSize
+        var isRepair: Bool
     }
 
     /// The most patches and the most content in bytes that are kept while parts are missing, and for how long.
@@ -76,7 +77,8 @@ struct PatchAssembly: Sendable {
             guard !underWay.contains(where: { $0.name == name }) else { throw .contradiction }
             finish(name)
             return Finished(
-                content: Array(datagram.content), hostTime: datagram.captureTime, pictureSize: datagram.pictureSize)
+                content: Array(datagram.content), hostTime: datagram.captureTime, pictureSize: datagram.pictureSize,
+                isRepair: datagram.isRepair)
         }
         let index = begin(datagram, name, now: now)
         guard underWay[index].parts.count == datagram.partCount, underWay[index].time == datagram.captureTime,
@@ -103,7 +105,7 @@ struct PatchAssembly: Sendable {
         finish(name)
         return Finished(
             content: Array(patch.parts.compactMap { $0 }.joined()), hostTime: patch.time,
-            pictureSize: patch.pictureSize)
+            pictureSize: patch.pictureSize, isRepair: name.isRepair)
     }
 
     private func wasFinished(_ name: Name) -> Bool {

@@ -50,8 +50,11 @@ struct Receiver: Sendable {
     private var patches = PatchAssembly()
     /// When the session began.
     private var began = MediaTime.zero
-    /// Tiles to ask for; empty once they were.
-    private var inexact: [TileRect] = []
+    private var exactRequest = ExactRequest()
+    /// That of the last frame that was delivered.
+    private var pictureSize: PixelSize?
+    /// The host passes on what another one shares: patches' times are of that one's clock.
+    private var isRelayed = false
     /// The host's bandwidth estimate and its sending rate.
     private var rates: StreamState.Rates?
     private var clock = HostClock()
@@ -101,7 +104,8 @@ struct Receiver: Sendable {
         reassembler.reset(canAsk: isSealed)
         sound.restart()
         patches = PatchAssembly()
-        inexact.removeAll()
+        exactRequest.removeAll()
+        pictureSize = nil
         playout.removeAll()
         media.broadcast(nil, now: now)
         guard let mediaPort else { return perform(media.stop(), now: now) }
@@ -126,7 +130,8 @@ struct Receiver: Sendable {
     }
 
     /// The host knows this viewer by another key, and its clock is measured anew.
-    mutating func greet(now: MediaTime) {
+    mutating func greet(isRelayed: Bool, now: MediaTime) {
+        self.isRelayed = isRelayed
         perform(media.helloNow(now: now), now: now)
         clock = HostClock()
     }
@@ -175,14 +180,9 @@ struct Receiver: Sendable {
 
     mutating func wantKeyframe() { keyframeWantedAfter = keyframeWantedAfter ?? lastDelivered }
 
-    /// These rectangles of tiles (`ExactTiles`) aren't exact here. Those that one datagram doesn't hold are left out: they
-    /// are named again.
-    mutating func want(exact tiles: [PixelRect]) {
-        inexact = tiles.prefix(Feedback.mostInexact).map {
-            TileRect(
-                x: UInt16(clamping: $0.x), y: UInt16(clamping: $0.y), width: UInt16(clamping: $0.width),
-                height: UInt16(clamping: $0.height))
-        }
+    /// These rectangles of tiles (`ExactTiles`) aren't exact here, or at somebody to whom the picture is passed on.
+    mutating func want(exact tiles: [PixelRect], now: MediaTime) {
+        if let pictureSize { exactRequest.add(tiles, of: pictureSize, now: now) }
     }
 
     mutating func hold(_ time: Duration) { playout.hold = time }
@@ -275,14 +275,15 @@ struct Receiver: Sendable {
             let finished = try patches.insert(PatchDatagram(plaintext), now: now)
             reassembler.received(wireLength: wireLength, isValid: true)
             guard let finished else { return true }
-            let captured = MediaTime(microseconds: finished.hostTime)
+            let captured = isRelayed ? nil : MediaTime(microseconds: finished.hostTime)
             outputs.append(
                 .pass(
                     .patch(
                         ReceivedPatch(
                             content: finished.content, hostTime: finished.hostTime,
                             captureTime: captured.flatMap { clock.local($0) }, arrival: now,
-                            pictureSize: finished.pictureSize, session: began))))
+                            pictureSize: finished.pictureSize, session: began,
+                            isRepair: finished.isRepair))))
             return true
         } catch {
             reassembler.received(wireLength: wireLength, isValid: false)
@@ -321,6 +322,7 @@ struct Receiver: Sendable {
             frame.captureTime = frame.captureTime.flatMap { clock.local($0) }
             frame.session = began
             lastDelivered = SequenceNumber(frame.number)
+            pictureSize = frame.unit.size
             if frame.isKeyframe { keyframeWantedAfter = nil }
             clockError = clock.error(now: frame.lastArrival)
             outputs.append(.pass(.deliver(frame)))
@@ -348,13 +350,14 @@ struct Receiver: Sendable {
 
     private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
         guard isSealed, media.isOpen else { return nil }
-        if !probes.isEmpty || !inexact.isEmpty { return now }
+        if !probes.isEmpty { return now }
         // Read with each datagram: nothing is allocated.
         var next = keyframeRequest.deadline ?? .distantFuture
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
         if let deadline = arrivals.deadline { next = min(next, deadline) }
         if let deadline = sound.deadline { next = min(next, deadline) }
         if let deadline = patches.deadline { next = min(next, deadline) }
+        if let deadline = exactRequest.deadline(now: now) { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
@@ -395,17 +398,10 @@ struct Receiver: Sendable {
             probes.removeFirst(min(probes.count, Feedback.mostProbes))
         }
         // Alone, because it may be half as long as a datagram.
-        if !inexact.isEmpty {
-            var feedback = Feedback(layer: reassembler.layer ?? 0)
-            swap(&feedback.inexact, &inexact)
-            send(feedback)
-        }
-        let changes = patches.takeRequests(now: now)
-        if !changes.isEmpty {
-            var feedback = Feedback(layer: reassembler.layer ?? 0)
-            feedback.missingChanges = changes
-            send(feedback)
-        }
+        var request = Feedback(layer: reassembler.layer ?? 0)
+        request.inexact = exactRequest.take(now: now)
+        request.missingChanges = patches.takeRequests(now: now)
+        send(request)
         var missing = reassembler.takeRequests(now: now)[...]
         updateKeyframeRequest(now: now)
         var feedback = Feedback(layer: reassembler.layer ?? 0)

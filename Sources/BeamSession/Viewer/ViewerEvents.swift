@@ -41,6 +41,8 @@ public enum ViewerEvent: Sendable, Equatable {
     case hostEnded(says: String?)
     /// The host's picture comes through so many relays; 0: it is none. Version 2 only, at each admission.
     case hostRelays(Int)
+    /// Whether the host may send exact patches. At each admission, if this viewer takes some.
+    case hostHasPatches(Bool)
     /// The host may send sound, and this viewer takes it. Before the first picture of a session.
     case hostHasSound
     /// Whether the host is sharing has changed.

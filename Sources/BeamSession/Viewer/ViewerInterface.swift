@@ -27,7 +27,7 @@ extension ViewerSession {
         public var room: LogOptions?
         /// Sound is played or recorded here.
         public var takesSound = false
-        /// Exact patches are shown here.
+        /// Exact patches are shown here, or passed on.
         public var takesPatches = false
         /// It isn't a host that is sought but a receiver, which is to show what is shared here (`Input.offerScreen`).
         public var offersScreen = false
@@ -113,8 +113,8 @@ extension ViewerSession {
         case exactWanted([PixelRect])
         /// All that is wished at present, in place of what was wished before.
         case wishes(ViewerWishes)
-        /// Whether others get the picture and the sound from here: both are asked for in full then, whatever is wished.
-        case relayed(Bool)
+        /// Who gets the picture and the sound from here: both are asked for in full then, whatever is wished. Nil: nobody can.
+        case relayed(PatchTakers?)
         /// What this machine writes to the room.
         case room(LogInput)
         /// To a receiver, now and on each connection that follows: what is shared here can be watched at this TCP port.

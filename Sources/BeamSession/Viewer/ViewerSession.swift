@@ -24,8 +24,10 @@ public struct ViewerSession: Sendable {
     private var quality = Announcement<QualityWish>()
     /// What became of the last wish that was told; nil: none was.
     private var toldQuality: ViewerEvent?
-    /// Others get the picture and the sound from here.
-    private var isRelay = false
+    /// Who gets the picture and the sound from here; nil: nobody can.
+    private var relayed: PatchTakers?
+    /// Limits how often a host is told who that is.
+    private var patchTakers = Announcement<PatchTakers>()
     /// Where a receiver can watch what is shared here.
     private var offeredPort: UInt16?
     private let offersScreen: Bool
@@ -75,9 +77,9 @@ public struct ViewerSession: Sendable {
         case .decoderFailed: receiver.decoderFailed()
         case .keyframeWanted: receiver.wantKeyframe()
         case .exactWanted(let tiles):
-            if receiver.takesPatches, admission.features?.contains(.patches) == true { receiver.want(exact: tiles) }
-        case .wishes(let new): wish(new, isRelay: isRelay, now: now)
-        case .relayed(let isRelayed): wish(wishes, isRelay: isRelayed, now: now)
+            if hasPatches { receiver.want(exact: tiles, now: now) }
+        case .wishes(let new): wish(new, relayed: relayed, now: now)
+        case .relayed(let takers): wish(wishes, relayed: takers, now: now)
         case .offerScreen(let port):
             offeredPort = port
             if admission.features != nil { send(.screenOffered(port: port)) }
@@ -113,6 +115,7 @@ public struct ViewerSession: Sendable {
             case .announcements:
                 for event in share.deadlineReached(now: now) { emit(event) }
                 if let wish = quality.deadlineReached(now: now), admission.isAdmitted { tell(wish) }
+                if let takers = patchTakers.deadlineReached(now: now) { tell(takers) }
             case .room: settleRoom(now: now)
             case .media, .reassembly, .feedback, .playout: break
             }
@@ -128,7 +131,8 @@ public struct ViewerSession: Sendable {
         if !admission.isIdle { deadlines.arm(.control, at: admission.deadline) }
         receiver.arm(&deadlines, now: now)
         let announcements = min(
-            share.deadline, receiver.portDeadline ?? .distantFuture, quality.deadline ?? .distantFuture)
+            share.deadline, receiver.portDeadline ?? .distantFuture, quality.deadline ?? .distantFuture,
+            patchTakers.deadline ?? .distantFuture)
         deadlines.arm(.announcements, at: announcements < .distantFuture ? announcements : nil)
         deadlines.arm(.room, at: room.flatMap { $0.deadline < .distantFuture ? $0.deadline : nil })
     }
@@ -194,19 +198,22 @@ public struct ViewerSession: Sendable {
         }
         settleReceiver(now: now)
         if let secure = admitted.secure { enter(secure, now: now) }
-        let quality = wishes.asked(isRelay: isRelay).quality
+        let quality = wishes.asked(relayed: relayed).quality
         // A session that continues may have the wish that was told before the connection was lost.
         if quality != .any || toldQuality != nil { tell(quality) }
     }
 
     private mutating func enter(_ secure: Admission.Admitted.Secure, now: MediaTime) {
         emit(.hostRelays(secure.features.relays))
+        if receiver.takesPatches { emit(.hostHasPatches(hasPatches)) }
         take(.broadcast(secure.session.isBroadcasting), now: now)
-        receiver.greet(now: now)
+        receiver.greet(isRelayed: secure.features.relays > 0, now: now)
         settleReceiver(now: now)
         ping(now: now)
         if let offeredPort { send(.screenOffered(port: offeredPort)) }
-        let asked = wishes.asked(isRelay: isRelay)
+        let asked = wishes.asked(relayed: relayed)
+        patchTakers.forget(as: .exact)
+        tellPatchTakers(asked.patchTakers, now: now)
         if asked.shownSize != nil { send(asked.shownSize) }
         if secure.features.contains(.sound), receiver.takesSound {
             emit(.hostHasSound)
@@ -249,11 +256,12 @@ public struct ViewerSession: Sendable {
 
     // MARK: Wishes
 
-    private mutating func wish(_ new: ViewerWishes, isRelay: Bool, now: MediaTime) {
-        let before = wishes.asked(isRelay: self.isRelay)
-        (wishes, self.isRelay) = (new, isRelay)
+    private mutating func wish(_ new: ViewerWishes, relayed: PatchTakers?, now: MediaTime) {
+        let before = wishes.asked(relayed: self.relayed)
+        (wishes, self.relayed) = (new, relayed)
         receiver.hold(new.pictureHold)
-        let asked = new.asked(isRelay: isRelay)
+        let asked = new.asked(relayed: relayed)
+        tellPatchTakers(asked.patchTakers, now: now)
         if asked.shownSize != before.shownSize { send(asked.shownSize) }
         if asked.quality != before.quality, let wish = quality.received(asked.quality, now: now), admission.isAdmitted {
             tell(wish)
@@ -262,6 +270,19 @@ public struct ViewerSession: Sendable {
         if asked.sound { receiver.restartSound() }
         if admission.features?.contains(.sound) == true { send(.soundWanted(asked.sound)) }
     }
+
+    /// Tells the host who gets the picture by way of this viewer.
+    private mutating func tellPatchTakers(_ takers: PatchTakers, now: MediaTime) {
+        if let takers = patchTakers.received(takers, now: now) { tell(takers) }
+    }
+
+    private mutating func tell(_ takers: PatchTakers) { if hasPatches { send(.patchTakers(takers)) } }
+
+    /// The host may send exact patches, and this viewer takes some.
+    public var hasPatches: Bool { receiver.takesPatches && admission.features?.contains(.patches) == true }
+
+    /// Through how many relays the host's picture comes.
+    public var relays: Int { admission.features?.relays ?? 0 }
 
     /// Tells the host the size in which the picture is shown, if it wants to know it.
     private mutating func send(_ shownSize: PixelSize?) {

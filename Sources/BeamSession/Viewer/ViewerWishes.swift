@@ -14,11 +14,14 @@ public struct ViewerWishes: Sendable, Hashable {
     /// The largest pictures that are decoded and shown here; nil: the host isn't told. It is told when a connection
     /// begins.
     public var bounds: PictureBounds?
+    /// Who shows or keeps the picture here.
+    public var patchTakers: PatchTakers
 
     public init(
         shownSize: PixelSize? = nil, quality: QualityWish = .any, sound: Bool = true, pictureHold: Duration = .zero,
-        bounds: PictureBounds? = nil
+        bounds: PictureBounds? = nil, patchTakers: PatchTakers = .exact
     ) {
+        self.patchTakers = patchTakers
         self.quality = quality
         self.shownSize = shownSize
         self.sound = sound
@@ -27,9 +30,13 @@ public struct ViewerWishes: Sendable, Hashable {
     }
 
     /// What is asked of the host: a relay needs the picture in full, and the sound.
-    func asked(isRelay: Bool) -> ViewerWishes {
+    ///
+    /// - Parameter relayed: who gets the picture from here; nil: nobody can.
+    func asked(relayed: PatchTakers?) -> ViewerWishes {
         var asked = self
-        if isRelay { (asked.shownSize, asked.quality, asked.sound) = (nil, .any, true) }
+        guard let relayed else { return asked }
+        (asked.shownSize, asked.quality, asked.sound) = (nil, .any, true)
+        asked.patchTakers.formUnion(relayed)
         return asked
     }
 }

@@ -188,7 +188,8 @@ public final class WatchReporter: Sendable {
         case .quality(let wish, let isTaken):
             if let text = WatchText.quality(wish, isTaken: isTaken) { context.say(text) }
         case .room(let event): words.handle(event)
-        case .screenAwaited, .waitingForDecision, .hostRelays, .hostHasSound, .retrying, .hostEnded, .broadcast,
+        case .screenAwaited, .waitingForDecision, .hostRelays, .hostHasSound,
+            .hostHasPatches, .retrying, .hostEnded, .broadcast,
             .sourceVisibility,
             .stalled,
             .mediaReconnecting, .mediaResumed, .controlLost, .controlRestored:

@@ -128,7 +128,8 @@ extension ProgramEvent.Watch {
         case .mediaResumed: self = .resumed
         case .controlLost(let reason): self = .controlLost(reason: reason)
         case .controlRestored: self = .controlRestored
-        case .hostCallsItself, .hostReached, .hostNamed, .waitingForDecision, .hostRelays, .hostHasSound, .hostPaired,
+        case .hostCallsItself, .hostReached, .hostNamed, .waitingForDecision, .hostRelays, .hostHasSound,
+            .hostHasPatches, .hostPaired,
             .mistrusted, .screenAwaited,
             .room:
             return nil

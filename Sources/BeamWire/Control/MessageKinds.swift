@@ -26,6 +26,7 @@ extension SecureMessage {
         case soundWanted = 0x26
         case fullSize = 0x27
         case qualityWanted = 0x28
+        case patchTakers = 0x29
 
         case ping = 0x30
         case pong = 0x31

@@ -72,6 +72,7 @@ extension SecureMessage {
             writer.integer(height)
         case .qualityWanted(let wish): writer.wish(wish)
         case .soundWanted(let isWanted): writer.bool(.soundWanted, isWanted)
+        case .patchTakers(let takers): writer.integer(.patchTakers, takers.rawValue)
         case .ping(let value): writer.integer(.ping, value)
         case .pong(let value, let clock):
             writer.integer(.pong, value)
@@ -153,6 +154,8 @@ extension SecureMessage {
         case .fullSize: self = .fullSize(width: try reader.integer(), height: try reader.integer())
         case .qualityWanted: self = .qualityWanted(try reader.wish())
         case .soundWanted: self = .soundWanted(try reader.bool())
+        case .patchTakers:
+            self = .patchTakers(PatchTakers(rawValue: try reader.integer()).intersection([.exact, .video]))
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
         case .refused:

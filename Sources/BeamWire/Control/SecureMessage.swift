@@ -199,6 +199,8 @@ package enum SecureMessage: Hashable, Sendable {
     case qualityWanted(QualityWish)
     /// Whether the viewer wants sound at present; it does at first if it has that feature.
     case soundWanted(Bool)
+    /// Who gets the picture by way of the viewer; at first only somebody who takes patches, if it has that feature.
+    case patchTakers(PatchTakers)
     case ping(UInt64)
     /// The ping's own value, and the host's monotonic clock in µs.
     case pong(UInt64, clock: UInt64)

@@ -47,6 +47,7 @@ struct SecureMessageTests {
         (.sourceVisibility(.screenLocked), [0x24, 0, 3]), (.sourceVisibility(.consentAwaited), [0x24, 0, 4]),
         (.sourceVisibility(.hostLost), [0x24, 0, 5]), (.sourceVisibility(.hostEnded), [0x24, 0, 6]),
         (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
+        (.patchTakers([]), [0x29, 0]), (.patchTakers([.exact, .video]), [0x29, 3]),
         (.qualityWanted(.any), [0x28, 0, 0, 0, 0, 0, 0, 0, 0]),
         (
             .qualityWanted(QualityWish(maxSize: 1280, bitRate: 2_000_000, frameRate: 29.97)),
@@ -75,6 +76,12 @@ struct SecureMessageTests {
             #expect(throws: SecureMessageError.self) { try SecureMessage(hello + bounds) }
         }
         #expect(throws: Never.self) { try SecureMessage(hello + [0, 1, 0, 1, 0, 0, 0, 1]) }
+    }
+
+    /// Bits of later versions are left out.
+    @Test func takersOfPatchesAreThoseThatAreKnown() throws {
+        #expect(try SecureMessage([0x29, 0xFD]) == .patchTakers(.exact))
+        #expect(throws: SecureMessageError.truncated(kind: 0x29)) { try SecureMessage([0x29]) }
     }
 
     /// Whatever a viewer wishes is bounded where it is read.

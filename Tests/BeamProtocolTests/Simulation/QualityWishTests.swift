@@ -206,7 +206,7 @@ struct QualityMessageTests {
     /// A relay asks for all: others watch what it gets.
     @Test func aRelayWishesNothing() {
         var viewer = ViewerBench(.secure(knows: true))
-        viewer.handle(.relayed(true))
+        viewer.handle(.relayed([]))
         viewer.handle(.wishes(ViewerWishes(quality: Self.wish)))
         viewer.handle(.controlSecured(.host))
         viewer.admit(.quality)

@@ -184,11 +184,11 @@ struct ShownSizeTests {
         viewer.handle(.controlSecured(.host))
         viewer.admit(.shownSize)
         #expect(viewer.takeSizes() == [.shownSize(width: 480, height: 300)])
-        viewer.handle(.relayed(true))
+        viewer.handle(.relayed([]))
         #expect(viewer.takeSizes() == [.shownSize(width: 0, height: 0)])
         viewer.handle(.wishes(ViewerWishes(shownSize: Self.picture)))
         #expect(viewer.takeSizes().isEmpty)
-        viewer.handle(.relayed(false))
+        viewer.handle(.relayed(nil))
         #expect(viewer.takeSizes() == [.shownSize(width: 1280, height: 720)])
     }
 }

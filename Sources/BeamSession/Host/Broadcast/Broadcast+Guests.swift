@@ -25,7 +25,8 @@ extension Broadcast {
         senders.all[index].mediaKey = stream.keys.current.number
         senders.all[index].sound.isTaken = guest.features.contains(.sound)
         senders.all[index].sound.isWanted = true
-        senders.all[index].patches.isTaken = configuration.hasPatches && guest.features.contains(.patches)
+        senders.all[index].patches.takers = .exact
+        senders.all[index].patches.isTaken = hasPatches && guest.features.contains(.patches)
         isSoundDirty = true
         tellLimit(index, isResumed: isResumed)
     }

@@ -91,6 +91,13 @@ extension Broadcast {
         outputs.append(.transmit(burst))
     }
 
+    mutating func patchTakersNamed(_ takers: PatchTakers, by id: ViewerID) {
+        guard let index = senders.index(of: id) else { return }
+        senders.all[index].patches.takers = takers
+        // The demand on the encoder follows from it.
+        senders.markReady(index)
+    }
+
     /// The viewer hasn't these tiles exactly.
     mutating func take(inexact tiles: [TileRect], from index: Int, now: MediaTime) {
         guard !tiles.isEmpty, layers[index] == SimulcastLayer.full, senders.all[index].takesPatches,

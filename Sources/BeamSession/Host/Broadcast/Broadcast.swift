@@ -95,6 +95,8 @@ public struct Broadcast: Sendable {
     var patchMemory: [UInt8] = []
     var sentChanges = SentChanges()
     var nextRepair: UInt32 = 0
+    /// There may be exact patches; those who come from now on are offered them.
+    var hasPatches: Bool
     /// Memory for the arrivals of a report, reused.
     var arrivals: [Feedback.Arrival] = []
     var audience = 0
@@ -104,6 +106,7 @@ public struct Broadcast: Sendable {
     init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
         self.random = random
+        hasPatches = configuration.hasPatches
         stream = HostStream(configuration.pacing, random: &self.random)
         layers = LayerAssignment(
             bitRate: configuration.bitRate, frameRate: configuration.frameRate,

@@ -91,7 +91,7 @@ extension Door {
         "This room has members with a newer version of BeamRoom. To meet in a room, install the same version"
 
     private var features: SecureMessage.Welcome.Features {
-        var features = configuration.offers.union(.shownSize).union(.relayed(relays))
+        var features = offers.union(.shownSize).union(.relayed(relays))
         if isRoomsDoor { features.insert(.equals) }
         if configuration.isReceivers { features = .receiver }
         return features
@@ -197,6 +197,7 @@ extension Door {
             case .shownSize(let width, let height):
                 let size = width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil
                 outputs.append(.message(viewer, .shownSize(size)))
+            case .patchTakers(let takers): outputs.append(.message(viewer, .patchTakers(takers)))
             case .soundWanted(let isWanted): outputs.append(.message(viewer, .soundWanted(isWanted)))
             case .qualityWanted(let wish): outputs.append(.message(viewer, .qualityWanted(wish)))
             case .room(let message): outputs.append(.message(viewer, .room(message)))

@@ -142,6 +142,8 @@ public struct Door: Sendable {
         case shownSize(PixelSize?)
         /// It wants sound, or none at present.
         case soundWanted(Bool)
+        /// Who gets the picture by way of it.
+        case patchTakers(PatchTakers)
         /// The most that it wishes to be sent.
         case qualityWanted(QualityWish)
         /// A message of the room's log.
@@ -226,6 +228,8 @@ public struct Door: Sendable {
     var shownName: String?
     /// Through how many relays the picture comes.
     var relays: Int
+    /// What viewers are offered beyond what every host can.
+    var offers: SecureMessage.Welcome.Features
 
     init(
         configuration: Configuration, mediaKey: SealingKey,
@@ -242,6 +246,7 @@ public struct Door: Sendable {
         code = configuration.trust.code
         webCode = configuration.webCode
         relays = configuration.relays
+        offers = configuration.offers
     }
 
     mutating func handle(_ input: Input, now: MediaTime) {

@@ -9,6 +9,8 @@ struct PatchDelivery: Sendable {
 
     /// The viewer takes patches, and this host makes them.
     var isTaken = false
+    /// Who gets the picture by way of it.
+    var takers = PatchTakers.exact
     /// Changes that are too long to leave at once, in pieces.
     private(set) var queue: [Piece] = []
     private var queuedBytes = 0

@@ -8,7 +8,7 @@ extension Sender {
     private static let repairTime = 0.02
 
     /// Patches may be sent to it now: not before its first picture has left, on which they lie.
-    var takesPatches: Bool { patches.isTaken && isReachable && hasSentPicture }
+    var takesPatches: Bool { patches.isTaken && patches.takers.contains(.exact) && isReachable && hasSentPicture }
 
     /// Takes what a patch needs of the path. False: it doesn't carry it now.
     mutating func payPatch(_ bytes: Int, isRepair: Bool, now: MediaTime) -> Bool {

@@ -23,8 +23,8 @@ struct Senders: Sendable {
         var limitForOthers = StreamDemand.wholeSize
         /// The most frames a second that its viewer wishes; nil: all.
         var frameRate: Double?
-        /// Its viewer takes exact patches.
-        var takesPatches = false
+        /// Who gets exact patches by way of its viewer, and who doesn't.
+        var patchTakers = PatchTakers.video
         /// Its path loses some of them.
         var losesPatches = false
         /// The stream goes to it.

@@ -37,14 +37,14 @@ struct LayerDemand: Sendable {
         var (eighths, limit) = (0, StreamDemand.wholeSize)
         // Infinite: somebody wishes all frames.
         var frameRate = 0.0
-        var (wantsPatches, hasOnlyPatchTakers, losesPatches) = (false, true, false)
+        var patchTakers: PatchTakers = []
+        var losesPatches = false
         for sender in senders {
             if sender.isWatching || sender.isExpected {
                 eighths = max(eighths, min(sender.eighths, sender.limit))
                 limit = min(limit, sender.limitForOthers)
                 frameRate = max(frameRate, sender.frameRate ?? .infinity)
-                wantsPatches = wantsPatches || sender.takesPatches
-                hasOnlyPatchTakers = hasOnlyPatchTakers && sender.takesPatches
+                patchTakers.formUnion(sender.patchTakers)
                 losesPatches = losesPatches || sender.losesPatches
             }
             isWatched = isWatched || sender.isWatching
@@ -86,8 +86,8 @@ struct LayerDemand: Sendable {
             demand.isHeld = !(isKept || isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
             demand.frameDivisor = isKept ? 1 : frameDivisor
-            demand.wantsPatches = wantsPatches && !isReduced
-            demand.hasOnlyPatchTakers = hasOnlyPatchTakers && !isReduced && !isKept
+            demand.wantsPatches = patchTakers.contains(.exact) && !isReduced
+            demand.hasOnlyPatchTakers = patchTakers == .exact && !isReduced && !isKept
             demand.losesPatches = losesPatches && demand.hasOnlyPatchTakers
             if isReduced {
                 demand.eighths = min(eighths, limit)
