@@ -89,7 +89,7 @@ extension EndToEnd {
 }
 
 extension Screenshot {
-    fileprivate func isEqual(to other: Screenshot) -> Bool {
+    func isEqual(to other: Screenshot) -> Bool {
         guard width == other.width, height == other.height else { return false }
         return bytes.withUnsafeBytes { own in
             other.bytes.withUnsafeBytes { theirs in
@@ -107,7 +107,7 @@ extension Screenshot {
 }
 
 /// Fills rectangles of the topmost window of a screen.
-private final class Pen {
+final class Pen {
     private let connection: XConnection
     private let window: xcb_window_t
     private let context: xcb_gcontext_t

@@ -434,8 +434,9 @@ final class Member: Sendable {
             try ProgramProcess(
                 [
                     "room", "--json", "--no-discovery", "--bind", "127.0.0.1", "--port", "\(port)", "--name", name,
-                    "--media-port", "0", "--source", "pattern",
-                ] + (display.map { ["--window-display", $0] } ?? ["--no-window"])
+                    "--media-port", "0",
+                ] + (arguments.contains("--display") ? [] : ["--source", "pattern"])
+                    + (display.map { ["--window-display", $0] } ?? ["--no-window"])
                     + (arguments.contains("--time-limit") ? [] : ["--time-limit", "60"]) + arguments,
                 machine: machine, input: input))
     }

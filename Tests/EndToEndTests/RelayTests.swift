@@ -8,11 +8,7 @@ extension EndToEnd {
         private func relay(
             _ target: String, _ arguments: [String] = [], ports: Ports, machine: Machine? = nil
         ) throws -> ProgramProcess {
-            try ProgramProcess(
-                [
-                    "relay", "--json", "--no-discovery", "--no-bluetooth", "--port", "\(ports.control)", "--media-port",
-                    "\(ports.media)", "--accept", "all", "--time-limit", "60", target,
-                ] + arguments, machine: machine, input: .pipe)
+            try Program.relay(target, arguments, ports: ports, machine: machine)
         }
 
         /// What comes through a relay is bit for bit what comes directly.

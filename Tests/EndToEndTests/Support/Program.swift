@@ -33,6 +33,17 @@ enum Program {
             environment: environment, machine: machine, input: input, output: output, errors: errors)
     }
 
+    /// A relay of the host at this address.
+    static func relay(
+        _ target: String, _ arguments: [String] = [], ports: Ports, machine: Machine? = nil
+    ) throws -> ProgramProcess {
+        try ProgramProcess(
+            [
+                "relay", "--json", "--no-discovery", "--no-bluetooth", "--port", "\(ports.control)", "--media-port",
+                "\(ports.media)", "--accept", "all", target,
+            ] + limited(arguments), machine: machine, input: .pipe)
+    }
+
     /// Runs the program to its end.
     static func run(
         _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil, timeout: Double = 30
