@@ -343,7 +343,7 @@ if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
         sources: [
             "BeamProtocolTests/Fuzz/BrowserFuzzBodies.swift", "BeamProtocolTests/Browsers/FakeBrowser.swift",
             "BeamProtocolTests/Gateways/FakeGateway.swift", "BeamWebTests/Support/PageFuzzBodies.swift",
-            "BeamPixelsTests/Support/PatchFuzzBodies.swift",
+            "BeamPixelsTests/Support/PatchFuzzBodies.swift", "BeamProtocolTests/Fuzz/PointerFuzzBodies.swift",
         ], "BeamWeb", "BeamPixels")
 } else if Context.environment["BEAMROOM_ROOM_PLAYER"] != nil {
     fuzzer("room-player", "RoomPlayer")

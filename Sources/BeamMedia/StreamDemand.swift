@@ -42,6 +42,9 @@ public struct StreamDemand: Sendable, Hashable {
     /// Some of their paths lose datagrams, so that frames have to follow soon.
     public var losesPatches = false
 
+    /// All who watch draw the pointer themselves: it may be left out of the pictures.
+    public var hasOnlyPointerTakers = false
+
     public static let wholeSize = 8
 
     public init(
@@ -76,6 +79,7 @@ public struct StreamDemand: Sendable, Hashable {
         both.wantsPatches = wantsPatches || other.wantsPatches
         both.hasOnlyPatchTakers = hasOnlyPatchTakers && other.hasOnlyPatchTakers
         both.losesPatches = losesPatches || other.losesPatches
+        both.hasOnlyPointerTakers = hasOnlyPointerTakers && other.hasOnlyPointerTakers
         return both
     }
 }

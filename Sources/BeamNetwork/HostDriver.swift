@@ -81,6 +81,11 @@ final class HostDriver: GuestDriver {
         pump()
     }
 
+    func submit(_ pointer: ScreenPointer) {
+        session.handlePointer(pointer, now: .now)
+        pump()
+    }
+
     fileprivate func datagram(_ envelope: AddressedEnvelope<ByteBuffer>) {
         guard let from = NetworkAddress(envelope.remoteAddress) else { return }
         meter.beginReading(now: .now)

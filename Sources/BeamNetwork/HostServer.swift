@@ -108,6 +108,9 @@ public final class HostServer: Sendable {
     /// Passes exact pixels to the network.
     public func submit(_ patch: ExactPatch) { handle.perform { $0.submit(patch) } }
 
+    /// Passes on where the pointer is.
+    public func submit(_ pointer: ScreenPointer) { handle.perform { $0.submit(pointer) } }
+
     /// What a browser's page does, whose connection somebody else has: `.browserOpened`, `.browserHello` or
     /// `.browserClosed`.
     public func browser(_ input: Door.Input) { handle.perform { $0.handle(input) } }

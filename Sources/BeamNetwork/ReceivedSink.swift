@@ -10,10 +10,14 @@ public protocol ReceivedSink: AnyObject, Sendable {
 
     /// A patch has arrived: in any order, each once.
     func push(_ patch: ReceivedPatch)
+
+    /// The pointer to draw over the pictures has changed.
+    func push(_ pointer: ScreenPointer)
 }
 
 extension ReceivedSink {
     public func push(_ frame: ReceivedFrame) {}
     public func push(_ sound: ReceivedSound) {}
     public func push(_ patch: ReceivedPatch) {}
+    public func push(_ pointer: ScreenPointer) {}
 }

@@ -29,6 +29,7 @@ private func fault(_ bytes: [UInt8]) -> String? {
     case "message": PageFuzzBodies.message(bytes)
     case "upgrade": PageFuzzBodies.upgrade(bytes)
     case "patch": PatchFuzzBodies.content(bytes)
+    case "pointer": FuzzBodies.pointer(bytes)
     default: "there is no fuzz body “\(session ?? "")”"
     }
 }

@@ -148,6 +148,8 @@ public struct HostStatistics: Sendable, Equatable {
     public var patches: UInt64 = 0
     /// How many of them were requested again.
     public var patchesAgain: UInt64 = 0
+    /// Datagrams with the pointer's place, and looks, sent. One to two viewers counts twice.
+    public var pointers: UInt64 = 0
     /// Keyframe requests of viewers while no keyframe was in flight to them.
     public var keyframeRequests: UInt64 = 0
     /// The lowest bandwidth estimate in bits a second; nil while no path bounds the rate.

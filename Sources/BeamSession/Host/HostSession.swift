@@ -94,6 +94,7 @@ public struct HostSession: Sendable {
         if configuration.room != nil { door.offers.insert(.words) }
         if configuration.broadcast.hasSound { door.offers.insert(.sound) }
         if configuration.broadcast.hasPatches { door.offers.insert(.patches) }
+        if configuration.broadcast.hasPointer { door.offers.insert(.pointer) }
         // What comes from elsewhere has one layer, which is everybody's.
         if configuration.broadcast.hasReducedLayer { door.offers.insert(.quality) }
         self.door = Door(
@@ -154,6 +155,11 @@ public struct HostSession: Sendable {
     /// (`Output.exactWanted`).
     public mutating func handlePatch(_ patch: ExactPatch, now: MediaTime) {
         if !isEnded { broadcast.handlePatch(patch, now: now) }
+    }
+
+    /// Takes where the pointer is now, whenever that has changed, for all who draw it.
+    public mutating func handlePointer(_ pointer: ScreenPointer, now: MediaTime) {
+        if !isEnded { broadcast.handlePointer(pointer, now: now) }
     }
 
     /// Takes a datagram from the media socket. Only a hello sealed with a viewer's own key counts; in version 1, one

@@ -30,6 +30,7 @@ struct Receiver: Sendable {
 
     let takesSound: Bool
     let takesPatches: Bool
+    let takesPointer: Bool
     private var outputs = OutputQueue<Output>()
     private var media = MediaLiveness()
     /// Nil in version 1, which doesn't encrypt, and while there is no session.
@@ -48,6 +49,7 @@ struct Receiver: Sendable {
     private(set) var playout: PlayoutBuffer
     private(set) var sound = SoundReceiver()
     private var patches = PatchAssembly()
+    private var pointer = PointerReceiver()
     /// When the session began.
     private var began = MediaTime.zero
     private var exactRequest = ExactRequest()
@@ -65,10 +67,11 @@ struct Receiver: Sendable {
     private var opened: [UInt8] = []
 
     /// - Parameter buffer: the playout delay; nil: adaptive.
-    init(buffer: Duration?, takesSound: Bool, takesPatches: Bool = false) {
+    init(buffer: Duration?, takesSound: Bool, takesPatches: Bool = false, takesPointer: Bool = false) {
         playout = PlayoutBuffer(fixed: buffer)
         self.takesSound = takesSound
         self.takesPatches = takesPatches
+        self.takesPointer = takesPointer
     }
 
     var statistics: ViewerStatistics {
@@ -106,6 +109,7 @@ struct Receiver: Sendable {
         patches = PatchAssembly()
         exactRequest.removeAll()
         pictureSize = nil
+        forgetPointer()
         playout.removeAll()
         media.broadcast(nil, now: now)
         guard let mediaPort else { return perform(media.stop(), now: now) }
@@ -230,6 +234,7 @@ struct Receiver: Sendable {
             case .state: return take(StreamState(part), now: now)
             case .sound: return takeSound(part, wireLength: bytes.count, now: now) ? .sound : nil
             case .patch: return takePatch(part, wireLength: bytes.count, now: now) ? .sound : nil
+            case .pointer: return takePointer(part, wireLength: bytes.count, now: now) ? .sound : nil
             case .parity: return takeParity(part, wireLength: bytes.count, now: now) ? .media : nil
             default:
                 do throws(MediaDatagramError) {
@@ -289,6 +294,26 @@ struct Receiver: Sendable {
             reassembler.received(wireLength: wireLength, isValid: false)
             return false
         }
+    }
+
+    /// False if it is malformed, or this viewer draws no pointers.
+    private mutating func takePointer(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
+        guard takesPointer else { return false }
+        do throws(PointerDatagramError) {
+            let hasChanged = try pointer.insert(PointerDatagram(plaintext), now: now)
+            reassembler.received(wireLength: wireLength, isValid: true)
+            if hasChanged { outputs.append(.pass(.pointer(pointer.pointer))) }
+            return true
+        } catch {
+            reassembler.received(wireLength: wireLength, isValid: false)
+            return false
+        }
+    }
+
+    /// Another session says anew where the pointer is.
+    private mutating func forgetPointer() {
+        if pointer.pointer != .inPicture { outputs.append(.pass(.pointer(.inPicture))) }
+        pointer = PointerReceiver()
     }
 
     private mutating func take(_ state: StreamState, now: MediaTime) -> MediaLiveness.Arrival? {
@@ -358,6 +383,7 @@ struct Receiver: Sendable {
         if let deadline = sound.deadline { next = min(next, deadline) }
         if let deadline = patches.deadline { next = min(next, deadline) }
         if let deadline = exactRequest.deadline(now: now) { next = min(next, deadline) }
+        if let deadline = pointer.deadline { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
@@ -401,6 +427,7 @@ struct Receiver: Sendable {
         var request = Feedback(layer: reassembler.layer ?? 0)
         request.inexact = exactRequest.take(now: now)
         request.missingChanges = patches.takeRequests(now: now)
+        request.look = pointer.takeRequest(now: now)
         send(request)
         var missing = reassembler.takeRequests(now: now)[...]
         updateKeyframeRequest(now: now)

@@ -29,6 +29,8 @@ extension ViewerSession {
         public var takesSound = false
         /// Exact patches are shown here, or passed on.
         public var takesPatches = false
+        /// The pointer is drawn here where it isn't in the pictures.
+        public var takesPointer = false
         /// It isn't a host that is sought but a receiver, which is to show what is shared here (`Input.offerScreen`).
         public var offersScreen = false
 
@@ -54,6 +56,7 @@ extension ViewerSession {
             if decodesFullChroma { features.insert(.fullChroma) }
             if takesSound { features.insert(.sound) }
             if takesPatches { features.insert(.patches) }
+            if takesPointer { features.insert(.pointer) }
             if room != nil { features.insert(.words) }
             if offersScreen { features.insert(.offersScreen) }
             return features
@@ -138,6 +141,8 @@ extension ViewerSession {
         case sound(ReceivedSound)
         /// A patch has arrived, in any order, each once; before or after the frame of the same picture.
         case patch(ReceivedPatch)
+        /// The pointer to draw over the pictures has changed; none at first.
+        case pointer(ScreenPointer)
         case event(ViewerEvent)
         /// Nothing to do until this time or the next input. `for` is the purpose of the wake-up; nil if there is none.
         case wait(until: MediaTime, for: Purpose?)

@@ -39,7 +39,7 @@ public struct ViewerSession: Sendable {
         admission = Admission(configuration, random: &random)
         receiver = Receiver(
             buffer: configuration.buffer, takesSound: configuration.takesSound,
-            takesPatches: configuration.takesPatches)
+            takesPatches: configuration.takesPatches, takesPointer: configuration.takesPointer)
         room = configuration.room.map {
             LogExchange(
                 LogExchange.Configuration(

@@ -79,10 +79,12 @@ extension SealedHeader {
         case sound = 0xB6
         /// A part of an exact patch.
         case patch = 0xB7
+        /// Where the pointer is, or a part of its look.
+        case pointer = 0xB8
 
         package var sender: Sender {
             switch self {
-            case .media, .state, .parity, .sound, .patch: .host
+            case .media, .state, .parity, .sound, .patch, .pointer: .host
             case .hello, .feedback: .viewer
             }
         }
@@ -100,6 +102,7 @@ extension Feedback {
         case sound = 6
         case inexact = 7
         case missingChanges = 8
+        case look = 9
     }
 }
 

@@ -32,6 +32,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let words = Features(rawValue: 1 << 10)
             /// It comes to a receiver, to show its own screen there.
             package static let offersScreen = Features(rawValue: 1 << 13)
+            /// It draws the pointer where it isn't in the pictures.
+            package static let pointer = Features(rawValue: 1 << 15)
             /// It takes exact patches beside the frames. Bit 14 was that of patches which couldn't be requested again.
             package static let patches = Features(rawValue: 1 << 16)
         }
@@ -93,6 +95,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let receiver = Features(rawValue: 1 << 13)
             /// It may send exact patches, and answers viewers that lack some.
             package static let patches = Features(rawValue: 1 << 16)
+            /// It may send the pointer beside the pictures.
+            package static let pointer = Features(rawValue: 1 << 15)
 
             /// It passes on what another host shares, which comes through `count` relays with this one: 0 (it is no relay)
             /// to 3, in bits 11 and 12.

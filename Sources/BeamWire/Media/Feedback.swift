@@ -145,6 +145,8 @@ package struct Feedback: Hashable, Sendable {
     package var sound: Sound?
     /// Tiles that the viewer lacks exactly; where they lie is its own choice.
     package var inexact: [TileRect] = []
+    /// The number of the pointer's look that the viewer lacks.
+    package var look: UInt32?
     /// The most rectangles of tiles in one datagram.
     package static let mostInexact = 31
     /// Changes whose patches are missing.
@@ -168,7 +170,7 @@ package struct Feedback: Hashable, Sendable {
 
     package var isEmpty: Bool {
         keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty && sound == nil
-            && inexact.isEmpty && missingChanges.isEmpty
+            && inexact.isEmpty && missingChanges.isEmpty && look == nil
     }
 
     /// The length of `plaintext` in bytes.
@@ -179,6 +181,7 @@ package struct Feedback: Hashable, Sendable {
         length += sound?.encodedLength ?? 0
         if !inexact.isEmpty { length += 2 + 8 * min(inexact.count, Self.mostInexact) }
         if !missingChanges.isEmpty { length += 2 + 8 * min(missingChanges.count, Self.mostMissingChanges) }
+        if look != nil { length += 6 }
         guard let report else { return length }
         let arrivals = min(report.arrivals.count, Report.mostArrivals)
         let perItem = SealedItems.longestValue / Arrival.length
@@ -250,6 +253,8 @@ package struct Feedback: Hashable, Sendable {
                 while feedback.missingChanges.count < Self.mostMissingChanges, let missing = MissingChange(&fields) {
                     feedback.missingChanges.append(missing)
                 }
+            case .look:
+                feedback.look = fields.integer() ?? feedback.look
             }
         }
         if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
@@ -299,6 +304,7 @@ package struct Feedback: Hashable, Sendable {
                 for missing in missingChanges.prefix(Self.mostMissingChanges) { missing.write(to: &$0) }
             }
         }
+        if let look { SealedItems.append(Item.look, to: &bytes) { $0.append(bigEndian: look) } }
         guard let report else { return bytes }
         SealedItems.append(Item.totals, to: &bytes) {
             $0.append(bigEndian: report.time.microseconds)

@@ -104,7 +104,7 @@ struct Simulation {
             door: Door.Configuration(acceptance: acceptance, trust: trust, allowsUnencrypted: true),
             broadcast: Broadcast.Configuration(
                 pacing: pacing, bitRate: bitRate, usesFullChroma: usesFullChroma, hasSound: source.hasSound,
-                hasPatches: source.hasPatches, hasReducedLayer: relays == 0))
+                hasPatches: source.hasPatches, hasPointer: source.hasPointer, hasReducedLayer: relays == 0))
         configuration.door.relays = relays
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
@@ -469,6 +469,7 @@ struct Simulation {
                 viewers[index].frames.append((now, frame.number, frame.isKeyframe, frame.layer, age))
                 if let capture = frame.captureTime { viewers[index].ages.append(frame.lastArrival - capture) }
             case .patch(let patch): viewers[index].patches.append(patch)
+            case .pointer(let pointer): viewers[index].pointers.append((now, pointer))
             case .sound(let sound):
                 viewers[index].sounds.append(sound)
                 viewers[index].relayedSound.append(sound)

@@ -33,6 +33,7 @@ extension Simulation {
         var ages: [Duration] = []
         var sounds: [ReceivedSound] = []
         var patches: [ReceivedPatch] = []
+        var pointers: [(time: MediaTime, pointer: ScreenPointer)] = []
         /// What was delivered, to be passed on; nil: it isn't.
         var relayed: [ReceivedFrame]?
         var relayedSound: [ReceivedSound] = []
@@ -76,6 +77,8 @@ extension Simulation {
         var playedSound = false
         /// The host may send exact patches.
         var hasPatches = false
+        /// The host may tell the pointer.
+        var hasPointer = false
     }
 }
 
@@ -96,6 +99,12 @@ extension Simulation {
     mutating func pass(_ patch: ExactPatch) {
         let now = now
         host?.handlePatch(patch, now: now)
+        pumpHost()
+    }
+
+    mutating func pass(_ pointer: ScreenPointer) {
+        let now = now
+        host?.handlePointer(pointer, now: now)
         pumpHost()
     }
 

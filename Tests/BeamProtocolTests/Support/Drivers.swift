@@ -258,7 +258,7 @@ struct ViewerBench {
                 note(bytes == MediaLimits.hello ? "BRHI!" : "sealed hello")
                 sent.append(bytes)
             case .deliver(let frame): delivered.append(frame)
-            case .sound, .patch: break
+            case .sound, .patch, .pointer: break
             case .event(let event):
                 // States of the connection accompany other events, and have tests of their own.
                 if case .connection = event {} else { note("\(event)") }

@@ -27,6 +27,7 @@ extension Broadcast {
         senders.all[index].sound.isWanted = true
         senders.all[index].patches.takers = .exact
         senders.all[index].patches.isTaken = hasPatches && guest.features.contains(.patches)
+        senders.all[index].pointer.isTaken = configuration.hasPointer && guest.features.contains(.pointer)
         isSoundDirty = true
         tellLimit(index, isResumed: isResumed)
     }

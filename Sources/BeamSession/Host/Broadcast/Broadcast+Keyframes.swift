@@ -64,6 +64,7 @@ extension Broadcast {
     mutating func streamDeadlineReached(now: MediaTime) {
         perform(stream.keyDeadlineReached(now: now, random: &random), now: now)
         if stream.sound.deadlineReached(now: now) { outputs.append(.soundDemand(stream.sound.demand)) }
+        pointerDeadlineReached(now: now)
         for layer in stream.layers.indices {
             perform(stream.layers[layer].keyframes.deadlineReached(now: now), layer: layer)
             if let until = stream.layers[layer].temporalUntil, until <= now {

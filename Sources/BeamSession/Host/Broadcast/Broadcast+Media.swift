@@ -43,7 +43,7 @@ extension Broadcast {
                 let feedback = opened.withUnsafeBytes { Feedback($0, memory: &arrivals) }
                 take(feedback, isNewest: result.isNewest, from: index, now: now)
                 if let used = feedback.report?.arrivals { arrivals = used }
-            case .media, .state, .parity, .sound, .patch:
+            case .media, .state, .parity, .sound, .patch, .pointer:
                 break
             }
         } catch {
@@ -106,6 +106,7 @@ extension Broadcast {
         }
         hello(index, from: address, now: now)
         sendState(to: index, now: now)
+        sendPlace(to: index, now: now)
     }
 
     /// Sends the token to the address. If the viewer has no stream yet, a keyframe is requested already, so that it is
@@ -199,6 +200,7 @@ extension Broadcast {
         if let sound = feedback.sound { take(sound, isNewest: isNewest, from: index, now: now) }
         take(inexact: feedback.inexact, from: index, now: now)
         take(missing: feedback.missingChanges, from: index, now: now)
+        if let look = feedback.look { take(look: look, from: index, now: now) }
         let end = stream.layers[layers[index]].end
         if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
             requestKeyframe(for: index, now: now)

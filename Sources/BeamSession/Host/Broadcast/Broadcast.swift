@@ -23,15 +23,18 @@ public struct Broadcast: Sendable {
         public var hasSound: Bool
         /// There may be exact patches beside the frames (`handlePatch`).
         public var hasPatches: Bool
+        /// The pointer may be told beside the pictures (`handlePointer`).
+        public var hasPointer: Bool
         /// Somebody encodes a reduced layer when it is demanded. Frames that come from elsewhere are of one layer.
         public var hasReducedLayer: Bool
 
         public init(
             pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, frameRate: Double = .infinity,
             usesFullChroma: Bool = false, hasSound: Bool = false, hasPatches: Bool = false,
-            hasReducedLayer: Bool = true
+            hasPointer: Bool = false, hasReducedLayer: Bool = true
         ) {
             self.hasPatches = hasPatches
+            self.hasPointer = hasPointer
             self.frameRate = frameRate
             self.hasReducedLayer = hasReducedLayer
             self.pacing = pacing
@@ -97,6 +100,8 @@ public struct Broadcast: Sendable {
     var nextRepair: UInt32 = 0
     /// There may be exact patches; those who come from now on are offered them.
     var hasPatches: Bool
+    /// Memory for a datagram with the pointer's place, reused.
+    var pointerMemory: [UInt8] = []
     /// Memory for the arrivals of a report, reused.
     var arrivals: [Feedback.Arrival] = []
     var audience = 0

@@ -28,6 +28,8 @@ struct Sender: Sendable {
     var sound = SoundDelivery()
     /// What it gets of exact patches.
     var patches = PatchDelivery()
+    /// What it gets of the pointer.
+    var pointer = PointerDelivery()
     /// When a datagram of the viewer came last, or when it was admitted or came back.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.

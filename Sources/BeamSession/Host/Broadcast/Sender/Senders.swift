@@ -27,6 +27,8 @@ struct Senders: Sendable {
         var patchTakers = PatchTakers.video
         /// Its path loses some of them.
         var losesPatches = false
+        /// Its viewer draws the pointer.
+        var takesPointer = false
         /// The stream goes to it.
         var isWatching = false
         /// Its address is being validated; it gets the layer after that.

@@ -6,6 +6,7 @@ struct HostStream: Sendable {
     var layers: [SimulcastLayer]
     private(set) var sealer: DatagramSealer
     var sound: SoundStream
+    var pointer = PointerStream()
     private(set) var keys: MediaKeys
     /// When the last media key was announced.
     private var lastKeyChange: MediaTime?
@@ -84,7 +85,7 @@ struct HostStream: Sendable {
 
     /// When `streamDeadlineReached` is due.
     var deadline: MediaTime? {
-        layers.reduce(Self.earlier(keyDeadline, sound.deadline)) { next, layer in
+        layers.reduce(Self.earlier(Self.earlier(keyDeadline, sound.deadline), pointer.deadline)) { next, layer in
             Self.earlier(Self.earlier(next, layer.keyframes.deadline), layer.temporalUntil)
         }
     }

@@ -38,7 +38,7 @@ struct LayerDemand: Sendable {
         // Infinite: somebody wishes all frames.
         var frameRate = 0.0
         var patchTakers: PatchTakers = []
-        var losesPatches = false
+        var (losesPatches, hasOnlyPointerTakers) = (false, true)
         for sender in senders {
             if sender.isWatching || sender.isExpected {
                 eighths = max(eighths, min(sender.eighths, sender.limit))
@@ -46,6 +46,7 @@ struct LayerDemand: Sendable {
                 frameRate = max(frameRate, sender.frameRate ?? .infinity)
                 patchTakers.formUnion(sender.patchTakers)
                 losesPatches = losesPatches || sender.losesPatches
+                hasOnlyPointerTakers = hasOnlyPointerTakers && sender.takesPointer
             }
             isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
@@ -89,6 +90,7 @@ struct LayerDemand: Sendable {
             demand.wantsPatches = patchTakers.contains(.exact) && !isReduced
             demand.hasOnlyPatchTakers = patchTakers == .exact && !isReduced && !isKept
             demand.losesPatches = losesPatches && demand.hasOnlyPatchTakers
+            demand.hasOnlyPointerTakers = hasOnlyPointerTakers && !isKept
             if isReduced {
                 demand.eighths = min(eighths, limit)
                 demand.frameRate = frameRate.isFinite ? frameRate : nil
