@@ -25,6 +25,16 @@ public protocol PictureSource: AnyObject, Sendable {
     /// Tells the source that the screen was locked or unlocked. It counts as unlocked at first.
     func setScreenLocked(_ isLocked: Bool)
 
+    /// It can tell where the pointer is in place of drawing it (`onPointer`).
+    var tellsPointer: Bool { get }
+
+    /// `handler` is called on the thread in `run` whenever the pointer, or whether the pictures show it, has changed; they
+    /// show it at first. To be called before `run`.
+    func onPointer(_ handler: @escaping @Sendable (ScreenPointer) -> Void)
+
+    /// Whether the pointer is told and left out of the pictures. It isn't at first.
+    func setPointerApart(_ isApart: Bool)
+
     /// The sound that belongs to the pictures, in step with them; nil: they have none of their own. Run by a thread of its
     /// own.
     var sound: (any SoundSource)? { get }
@@ -39,6 +49,11 @@ extension PictureSource {
 
     /// Most sources go on showing the screen when it is locked.
     public func setScreenLocked(_ isLocked: Bool) {}
+
+    /// Most sources have no pointer, or it is in their pictures.
+    public var tellsPointer: Bool { false }
+    public func onPointer(_ handler: @escaping @Sendable (ScreenPointer) -> Void) {}
+    public func setPointerApart(_ isApart: Bool) {}
 
     /// What a screen shows has no sound of its own: that is what the machine plays.
     public var sound: (any SoundSource)? { nil }

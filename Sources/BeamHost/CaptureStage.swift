@@ -51,6 +51,9 @@ final class CaptureStage: Sendable {
         passOnDemand()
     }
 
+    /// All who watch draw the pointer themselves, or somebody doesn't.
+    func setPointerApart(_ isApart: Bool) { source.setPointerApart(isApart) }
+
     var isPaused: Bool { demand.withLock { $0.isPaused } }
 
     /// Nothing is captured while the stage is paused. False if it was so already.

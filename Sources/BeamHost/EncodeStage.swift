@@ -35,6 +35,8 @@ final class EncodeStage: Sendable {
     struct Handlers: Sendable {
         /// Whether frames are wanted has changed.
         var onActivity: @Sendable (_ isActive: Bool) -> Void
+        /// Whether the pointer may be left out of the pictures has changed; it may not at first.
+        var onPointerApart: @Sendable (_ isApart: Bool) -> Void = { _ in }
         /// The source's size has changed.
         var onResize: @Sendable (PixelSize) -> Void
         /// The named encoder has failed, and libx264 has replaced it.
@@ -59,7 +61,7 @@ final class EncodeStage: Sendable {
         thread = StageThread("beam-encode") {
             guard let encoder = parcel.take() else { return }
             var worker = Worker(
-                wanted: wanted, onActivity: handlers.onActivity,
+                wanted: wanted, onActivity: handlers.onActivity, onPointerApart: handlers.onPointerApart,
                 layers: (0..<StreamDemand.layerCount).map { layer in
                     LayerEncoder(
                         layer, layer == 0 ? settings : settings.reduced, encoder: layer == 0 ? encoder : nil,
@@ -102,7 +104,9 @@ final class EncodeStage: Sendable {
     private struct Worker {
         let wanted: EncoderDemand
         let onActivity: @Sendable (Bool) -> Void
+        let onPointerApart: @Sendable (Bool) -> Void
         var isActive = false
+        var isPointerApart = false
         var layers: [LayerEncoder]
         /// The source's newest picture, if a layer may need it again: when a viewer joins or changes layers, or at another
         /// size.
@@ -124,6 +128,12 @@ final class EncodeStage: Sendable {
 
         /// Switches the source on or off. Only this thread does, so that of two changes the older can't arrive last.
         private mutating func followActivity() {
+            // First, so that the first picture is without a pointer already.
+            let isApart = wanted.isPointerApart
+            if isApart != isPointerApart {
+                isPointerApart = isApart
+                onPointerApart(isApart)
+            }
             let isWatched = wanted.isWatched
             guard isWatched != isActive else { return }
             isActive = isWatched

@@ -150,6 +150,14 @@ final class EncoderDemand: Sendable {
     /// Some consumer wants frames of some layer.
     var isWatched: Bool { layers.withLock { $0.contains { $0.claims.contains(where: \.demand.isWatched) } } }
 
+    /// Somebody watches, and all who do draw the pointer themselves.
+    var isPointerApart: Bool {
+        layers.withLock { layers in
+            let demands = layers.map(\.demand).filter(\.isWatched)
+            return !demands.isEmpty && demands.allSatisfy(\.hasOnlyPointerTakers)
+        }
+    }
+
     func needsKeyframe(layer: Int) -> Bool { layers.withLock { $0[layer].needsKeyframe } }
 
     /// The layer's encoder has made a keyframe, which answers all requests.

@@ -13,13 +13,15 @@ extension Host {
 
     /// A server of its own, or a member's share in its room.
     static func server(
-        _ options: HostOptions, _ encoder: EncoderSettings, hasSound: Bool, _ handlers: HostServer.Handlers
+        _ options: HostOptions, _ encoder: EncoderSettings, hasSound: Bool, hasPointer: Bool,
+        _ handlers: HostServer.Handlers
     ) throws -> HostServer {
         var network = options.server
         network.session.broadcast.bitRate = encoder.bitRate
         network.session.broadcast.frameRate = encoder.frameRate
         network.session.broadcast.hasSound = hasSound
         network.session.broadcast.hasPatches = options.sendsPatches
+        network.session.broadcast.hasPointer = hasPointer
         network.session.broadcast.usesFullChroma = options.chroma != .subsampled
         guard let room = options.room else { return try HostServer(network, handlers: handlers) }
         return try HostServer(
@@ -122,6 +124,7 @@ extension Host {
     ) -> EncodeStage.Handlers {
         EncodeStage.Handlers(
             onActivity: { capture.setActive($0) },
+            onPointerApart: { capture.setPointerApart($0) },
             onResize: { size in
                 server.setPictureSize(size)
                 onNotice(.resized(size))

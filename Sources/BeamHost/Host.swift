@@ -73,7 +73,8 @@ public final class Host: Sendable {
         let repairs = RepairWish()
         let handlers = Self.handlers(words, webLink, guests, viewers, soundDemand, repairs, onNotice)
         let server = try Self.server(
-            options, encoderSettings, hasSound: soundSource != nil, handlers)
+            options, encoderSettings, hasSound: soundSource != nil,
+            hasPointer: options.sendsPatches && source.tellsPointer, handlers)
         let network = NetworkSink(server, consumer: viewers)
         defer { if !isStarted { network.close() } }
         keepsFullLayer.follow { server.setFullLayerKept($0) }
@@ -89,6 +90,7 @@ public final class Host: Sendable {
         // come last: one that doesn't answer must not hold up the recording's end.
         let sinks = ([network, web, recorder, gateways] as [(any FrameSink)?]).compactMap { $0 }
         source.onVisibility { Self.tell($0, server, web, onNotice) }
+        source.onPointer { server.submit($0) }
         let patches = options.sendsPatches ? PatchStage(wanted) { server.submit($0) } : nil
         repairs.follow { patches?.repair($0) }
         let capture = CaptureStage(source, patches: patches, into: slot) { onNotice(.ended($0)) }

@@ -11,6 +11,7 @@ final class CaptureControl: Sendable {
     private let switches = Atomic(0)
     private let bufferAwaited = Atomic(false)
     private let locked = Atomic(false)
+    private let pointerApart = Atomic(false)
     /// An eventfd.
     private let descriptor: CInt
 
@@ -41,6 +42,14 @@ final class CaptureControl: Sendable {
 
     func setScreenLocked(_ isLocked: Bool) {
         locked.store(isLocked, ordering: .sequentiallyConsistent)
+        wake()
+    }
+
+    /// Whether the pointer is told and left out of the pictures.
+    var isPointerApart: Bool { pointerApart.load(ordering: .sequentiallyConsistent) }
+
+    func setPointerApart(_ isApart: Bool) {
+        pointerApart.store(isApart, ordering: .sequentiallyConsistent)
         wake()
     }
 

@@ -7,6 +7,11 @@ struct PointerImage {
     /// BGRA from the lowest byte up; colours are premultiplied by alpha.
     var pixels: [UInt32]
 
+    /// As viewers draw it; nil: it is too large for that.
+    var look: PointerLook? {
+        PointerLook(size: size, hotspot: PixelPoint(x: hotspot.x, y: hotspot.y), pixels: pixels)
+    }
+
     /// The image on an output that is mounted by `turn`, as a person sees it.
     func upright(_ turn: OutputTurn) -> PointerImage {
         guard turn != .none else { return self }

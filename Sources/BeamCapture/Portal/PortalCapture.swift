@@ -204,6 +204,16 @@ final class PortalCapture {
         return nil
     }
 
+    /// The pointer comes beside the pictures.
+    var hasPointer: Bool { drawsCursor }
+
+    /// What viewers are told of it, so that they draw it; nil: it is in the pictures, or too large for that.
+    func told(_ pointer: Pointer?) -> ScreenPointer? {
+        guard drawsCursor else { return nil }
+        guard let pointer else { return .hidden }
+        return parts[pointer.part].pointer.told(at: pointer.frame, in: layout.size)
+    }
+
     func draw(_ pointer: Pointer, into frame: Frame) {
         parts[pointer.part].pointer.image?.draw(at: pointer.frame, into: frame)
     }

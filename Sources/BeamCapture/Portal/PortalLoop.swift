@@ -12,6 +12,9 @@ final class PortalLoop {
     private var lastFrame: Frame?
     /// The pointer as drawn in the last frame.
     private var shownPointer: PortalCapture.Pointer?
+    let teller = PointerTeller()
+    /// The pointer comes beside the pictures.
+    let tellsPointer: Bool
     /// Damage since the last delivered frame.
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
@@ -30,6 +33,7 @@ final class PortalLoop {
         self.capture = capture
         self.options = options
         self.control = control
+        tellsPointer = capture.hasPointer
         budget = GrabBudget(interval: .nanoseconds(Int64(1_000_000_000 / min(max(options.maxFrameRate, 1), 1000))))
         frames = FrameStore(size: capture.layout.size)
     }
@@ -70,12 +74,15 @@ final class PortalLoop {
     ///
     /// The streams go on: a paused stream of wlroots' portal sends nothing of what changed meanwhile.
     private func updateWatched() {
+        if teller.setApart(tellsPointer && control.isPointerApart) { requestPicture() }
         let activation = control.activation
         guard activation != self.activation else { return }
         self.activation = activation
         if activation != nil {
             wantsWhole = true
             wantsPicture = true
+        } else {
+            teller.tell(.inPicture)
         }
     }
 
@@ -86,7 +93,16 @@ final class PortalLoop {
         } else {
             replaceFrames(capture)
         }
-        if capture.pointer != shownPointer || !pending.isEmpty { requestPicture() }
+        let (drawn, told) = pointer(of: capture)
+        if drawn != shownPointer || !pending.isEmpty { requestPicture() }
+        if let told, shownPointer == nil { teller.tell(told) }
+    }
+
+    /// The pointer as it is to be drawn, or what viewers are told of it; nil: it isn't told.
+    private func pointer(of capture: PortalCapture) -> (drawn: PortalCapture.Pointer?, told: ScreenPointer?) {
+        let pointer = capture.pointer
+        guard teller.isApart, activation != nil, let told = capture.told(pointer) else { return (pointer, nil) }
+        return (nil, told)
     }
 
     private func replaceFrames(_ capture: PortalCapture) {
@@ -111,7 +127,7 @@ final class PortalLoop {
             if let lastFrame { send(lastFrame, at: now, deliver) }
             return
         }
-        let pointer = capture.pointer
+        let (pointer, told) = pointer(of: capture)
         let bounds = PixelRect(capture.layout.size)
         if pointer != shownPointer {
             if let old = shownPointer { pending.insert(old.frame.intersection(bounds)) }
@@ -119,6 +135,7 @@ final class PortalLoop {
         }
         guard wantsWhole || !pending.isEmpty else {
             shownPointer = pointer
+            teller.tell(told ?? .inPicture)
             return
         }
         let allocate: (Int) throws(Never) -> any PixelMemory = { HeapMemory(byteCount: $0) }
@@ -136,6 +153,7 @@ final class PortalLoop {
         }
         shownPointer = pointer
         send(frame, at: now, deliver)
+        teller.tell(told ?? .inPicture)
     }
 
     private func send(_ frame: Frame, at time: MediaTime, _ deliver: (Picture) -> Void) {

@@ -13,7 +13,10 @@ struct PortalPointer {
     }
 
     /// Upright.
-    private(set) var image: PointerImage?
+    private(set) var image: PointerImage? {
+        didSet { look = image?.look }
+    }
+    private var look: PointerLook?
     /// As it came.
     private var rawImage: PointerImage?
     private var turn = OutputTurn.none
@@ -54,6 +57,11 @@ struct PortalPointer {
             x: tip.x - part.x - rawImage.hotspot.x, y: tip.y - part.y - rawImage.hotspot.y,
             width: rawImage.size.width, height: rawImage.size.height)
         return Appearance(frame: turn.upright(frame, of: part.size), image: imageNumber)
+    }
+
+    /// What viewers are told of the pointer whose image is at `frame`; nil: it is too large.
+    func told(at frame: PixelRect, in size: PixelSize) -> ScreenPointer? {
+        look.map { .shown($0, at: PixelPoint(x: frame.x + $0.hotspot.x, y: frame.y + $0.hotspot.y), in: size) }
     }
 
     private static func image(_ buffer: beam_buffer) -> PointerImage? {

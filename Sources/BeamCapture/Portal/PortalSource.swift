@@ -53,6 +53,12 @@ public final class PortalSource: PictureSource, @unchecked Sendable {
 
     public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) { loop.onVisibility = handler }
 
+    public var tellsPointer: Bool { loop.tellsPointer }
+
+    public func onPointer(_ handler: @escaping @Sendable (ScreenPointer) -> Void) { loop.teller.handler = handler }
+
+    public func setPointerApart(_ isApart: Bool) { control.setPointerApart(isApart) }
+
     public func setActive(_ active: Bool) { control.setActive(active) }
 
     public func setScreenLocked(_ isLocked: Bool) { control.setScreenLocked(isLocked) }

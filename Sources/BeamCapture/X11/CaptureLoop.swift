@@ -30,6 +30,7 @@ final class CaptureLoop {
     /// The last delivered frame (nil after a change of size) and the pointer as drawn in it.
     private var lastFrame: Frame?
     private var shownPointer: PointerOverlay.Appearance?
+    let teller = PointerTeller()
     /// Damage since the last delivered frame.
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
@@ -71,6 +72,8 @@ final class CaptureLoop {
         budget = GrabBudget(interval: interval)
         frames = FrameStore(size: target.size)
     }
+
+    var tellsPointer: Bool { pointer != nil }
 
     /// Returns after `stop()`.
     func run(deliver: (Picture) -> Void) throws(CaptureError) {
@@ -119,17 +122,18 @@ final class CaptureLoop {
         }
         let revision = [absence?.retry, area.ownWindows?.deadline].compactMap { $0 }.min()
         if isTargetOutdated || revision.map({ $0 <= .now }) == true { try follow() }
+        if let due = teller.due, due <= .now { try followPointer() }
         guard let due = dueTime else {
-            wait(until: revision.map { max($0, .now) })
+            wait(until: [revision, teller.due].compactMap { $0 }.min().map { max($0, .now) })
             return true
         }
         if MediaTime.now < due {
             // Damage and pointer events can wait until then. They could bring the time forward only if no grab is
-            // planned yet.
-            wait(until: due, forServer: !wantsGrab)
+            // planned yet. A pointer that isn't in the picture doesn't wait for that.
+            wait(until: min(due, teller.due ?? due), forServer: !wantsGrab || teller.isApart)
         } else if !frames.hasFree {
             control.awaitBuffer()
-            if !frames.hasFree { control.wait(server: nil, until: nil) }
+            if !frames.hasFree { wait(until: teller.due, forServer: teller.isApart) }
         } else {
             try grabChanges(deliver)
         }
@@ -140,10 +144,11 @@ final class CaptureLoop {
     private func takeEvents(isRead: Bool = false) throws(AreaFailure) {
         while let event = connection.nextEvent(isRead: isRead) {
             switch event {
-            case .damaged, .pointerMoved: requestGrab()
+            case .damaged: requestGrab()
+            case .pointerMoved: pointerMoved()
             case .pointerChanged:
                 pointer?.imageChanged()
-                requestGrab()
+                pointerMoved()
             default:
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
@@ -180,6 +185,10 @@ final class CaptureLoop {
         wantsGrab = true
     }
 
+    private func pointerMoved() {
+        if teller.isApart { teller.moved() } else { requestGrab() }
+    }
+
     private func wait(until deadline: MediaTime?, forServer: Bool = true) {
         guard !forServer else { return connection.wait(until: deadline) }
         connection.flush()
@@ -188,6 +197,7 @@ final class CaptureLoop {
 
     /// Starts or stops capturing when the first viewer comes or the last one goes.
     private func updateWatched() {
+        if teller.setApart(pointer != nil && control.isPointerApart) { requestGrab() }
         let activation = control.activation
         guard activation != self.activation else { return }
         let isWatched = activation != nil
@@ -196,6 +206,8 @@ final class CaptureLoop {
         if isWatched {
             wantsWhole = true
             wantsGrab = true
+        } else {
+            teller.tell(.inPicture)
         }
     }
 
@@ -240,16 +252,34 @@ final class CaptureLoop {
         wantsWhole = true
     }
 
+    /// Tells where the pointer is. If it has to be drawn after all, a grab is requested.
+    private func followPointer() throws(AreaFailure) {
+        teller.follow(now: .now)
+        guard let pointer, !target.readable.isEmpty else { return teller.tell(.hidden) }
+        do throws(XFailure) {
+            pointer.ask(target)
+            let appearance = try pointer.answer(for: target)
+            guard shownPointer == nil, let told = pointer.told(appearance, in: target.size) else {
+                return requestGrab()
+            }
+            teller.tell(told)
+        } catch {
+            throw .x(error)
+        }
+    }
+
     /// Asks the server for changes, and delivers a picture if there are any.
     private func grabChanges(_ deliver: (Picture) -> Void) throws(AreaFailure) {
         wantsGrab = false
         let now = MediaTime.now
         lastGrab = now
         budget.grabbed(now: now)
+        teller.follow(now: now)
         if target.readable.isEmpty, let lastFrame {
             // Nothing is visible now. A new viewer gets the last picture.
             failure = nil
             if wantsWhole { handOn(lastFrame, at: now, deliver) }
+            if teller.isApart { teller.tell(.hidden) }
             return
         }
         var appearance: PointerOverlay.Appearance?
@@ -264,6 +294,8 @@ final class CaptureLoop {
             } catch {
                 throw .x(error)
             }
+            let told = teller.isApart ? pointer?.told(appearance, in: target.size) : nil
+            if told != nil { appearance = nil }
             if appearance != shownPointer {
                 let bounds = PixelRect(target.size)
                 if let old = shownPointer { pending.insert(old.frame.intersection(bounds)) }
@@ -272,6 +304,7 @@ final class CaptureLoop {
             guard wantsWhole || !pending.isEmpty else {
                 shownPointer = appearance
                 failure = nil
+                teller.tell(told ?? .inPicture)
                 return
             }
             guard let frame = try frames.takeFree(allocate: grabber.allocate) else {
@@ -300,6 +333,7 @@ final class CaptureLoop {
             frames.markStale(meanwhile)
             pending.formUnion(meanwhile)
             handOn(frame, at: time, deliver)
+            teller.tell(told ?? .inPicture)
             pending = meanwhile
             pending.formUnion(uncertain)
             if !pending.isEmpty { requestGrab() }

@@ -14,6 +14,8 @@ final class PointerOverlay {
     private let connection: XConnection
     private let usesEvents: Bool
     private var image: PointerImage?
+    /// Of `image`.
+    private var look: PointerLook?
     private var imageNumber: UInt64 = 0
     private var isImageOutdated = true
     private var questions: (place: UInt32, image: UInt32?)?
@@ -91,7 +93,7 @@ final class PointerOverlay {
 
     private func takeImage(_ sequence: UInt32) throws(XFailure) {
         imageNumber += 1
-        image = nil
+        (image, look) = (nil, nil)
         do throws(XFailure) {
             let reply = try connection.reply(sequence, as: xcb_xfixes_get_cursor_image_reply_t.self)
             let size = PixelSize(width: Int(reply.body.width), height: Int(reply.body.height))
@@ -103,10 +105,19 @@ final class PointerOverlay {
             image = PointerImage(
                 size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)),
                 pixels: Array(pixels.prefix(size.area)))
+            look = image?.look
         } catch {
             // The server has no pointer image to show.
             guard case .refused = error else { throw error }
         }
+    }
+
+    /// What viewers are told, so that they draw it; nil: it is too large for that.
+    func told(_ appearance: Appearance?, in size: PixelSize) -> ScreenPointer? {
+        guard let appearance else { return .hidden }
+        guard let look, appearance.image == imageNumber else { return nil }
+        let tip = PixelPoint(x: appearance.frame.x + look.hotspot.x, y: appearance.frame.y + look.hotspot.y)
+        return .shown(look, at: tip, in: size)
     }
 
     func draw(_ appearance: Appearance, into frame: Frame) {

@@ -36,6 +36,12 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         loop.onVisibility = handler
     }
 
+    public var tellsPointer: Bool { loop.tellsPointer }
+
+    public func onPointer(_ handler: @escaping @Sendable (ScreenPointer) -> Void) { loop.teller.handler = handler }
+
+    public func setPointerApart(_ isApart: Bool) { control.setPointerApart(isApart) }
+
     public func setActive(_ active: Bool) { control.setActive(active) }
 
     public func setPaused(_ isPaused: Bool) { frame?.setPaused(isPaused) }

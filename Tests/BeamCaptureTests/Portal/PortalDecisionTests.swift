@@ -163,6 +163,15 @@ struct PortalDecisionTests {
         #expect(pointer.image?.pixels == [0xffff_0000, 0x8000_8000])
         let first = try #require(pointer.appearance(in: whole))
         #expect(first.frame == PixelRect(x: 39, y: 28, width: 1, height: 2))
+        // What viewers are told who draw it: where it points.
+        let look = try #require(
+            PointerLook(
+                size: PixelSize(width: 1, height: 2), hotspot: PixelPoint(x: 1, y: 2),
+                pixels: [0xffff_0000, 0x8000_8000]))
+        let size = PixelSize(width: 200, height: 150)
+        #expect(
+            pointer.told(at: first.frame.moved(by: 10, 20), in: size)
+                == .shown(look, at: PixelPoint(x: 50, y: 50), in: size))
         // It moves, without an image.
         buffer.has_cursor_image = 0
         buffer.cursor_x = 50
@@ -178,6 +187,7 @@ struct PortalDecisionTests {
         buffer.cursor_pixels = nil
         pointer.read(buffer)
         #expect(pointer.appearance(in: whole) == nil)
+        #expect(pointer.told(at: first.frame, in: size) == nil)
         // A hotspot out of all bounds.
         var far = buffer
         far.hotspot_x = .min

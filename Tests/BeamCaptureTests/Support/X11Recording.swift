@@ -19,6 +19,7 @@ final class X11Recording: @unchecked Sendable {
     private var delivered: [Shot] = []
     private var held: [Picture] = []
     private var reported: [SourceVisibility] = []
+    private var told: [ScreenPointer] = []
     private var holdsPictures: Bool
     private var hasEnded = false
     private var failure: CaptureError?
@@ -31,6 +32,7 @@ final class X11Recording: @unchecked Sendable {
         self.holdsPictures = holdsPictures
         source.setActive(isActive)
         source.onVisibility { [weak self] in self?.note($0) }
+        source.onPointer { [weak self] in self?.note($0) }
         thread = StageThread("test-capture") { [self] in
             var failure: CaptureError?
             do throws(CaptureError) {
@@ -70,6 +72,27 @@ final class X11Recording: @unchecked Sendable {
         condition.withLock {
             reported.append(visibility)
             condition.broadcast()
+        }
+    }
+
+    private func note(_ pointer: ScreenPointer) {
+        condition.withLock {
+            told.append(pointer)
+            condition.broadcast()
+        }
+    }
+
+    /// What was told of the pointer.
+    var pointers: [ScreenPointer] { condition.withLock { told } }
+
+    /// Waits until `holds` is true for what was told of the pointer last, at most 20 s; false if it never was.
+    func wait(untilPointer holds: (ScreenPointer?) -> Bool) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: 20)
+        return condition.withLock {
+            while !holds(told.last) {
+                if hasEnded || !condition.wait(until: deadline) { return holds(told.last) }
+            }
+            return true
         }
     }
 
