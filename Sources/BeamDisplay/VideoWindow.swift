@@ -249,9 +249,11 @@ import Glibc
         if grid.isShown {
             let setting = PanelStack.Setting(
                 canvas: canvas, textScale: scale, isOverPicture: true, captionArea: isRoom ? nil : focusRect)
+            let pictures = grid.pictures(gridSetting, dimming: dimming)
             return Scene(
-                canvas: canvas, background: .plain, pictures: grid.pictures(gridSetting, dimming: dimming),
-                layers: hadFonts ? grid.layers(gridSetting) + panels.layers(setting) : [])
+                canvas: canvas, background: .plain, pictures: pictures,
+                layers: grid.pointers(over: pictures)
+                    + (hadFonts ? grid.layers(gridSetting) + panels.layers(setting) : []))
         }
         let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: hasPicture)
         let shown = picture.map { picture in
@@ -261,7 +263,7 @@ import Glibc
         }
         return Scene(
             canvas: canvas, background: shown == nil ? .plain : .black, pictures: shown.map { [$0] } ?? [],
-            layers: hadFonts ? panels.layers(setting) : [])
+            layers: grid.pointers(over: shown.map { [$0] } ?? []) + (hadFonts ? panels.layers(setting) : []))
     }
 
     func loadFonts() {

@@ -17,13 +17,14 @@ import Synchronization
         (self.window, self.grid) = (window, grid)
     }
 
-    /// Of the viewer in focus: its last picture, all of it, in the size in which it was received.
+    /// Of the viewer in focus: its last picture, all of it, in the size in which it was received, with the pointer.
     func take() {
         guard let index = grid.focusIndex, let picture = window.picture(of: grid.slots[index].id) else { return }
         let viewer = grid.panes[index].viewer
         let name = grid.slots[index].name
         let host = viewer.shared.read { $0.status.hostName } ?? name ?? ""
-        let isTaken = writer.write(picture, of: host) { [weak window, done] outcome in
+        let pointer = window.pointer(of: grid.slots[index].id)
+        let isTaken = writer.write(picture, pointer, of: host) { [weak window, done] outcome in
             viewer.tell(outcome)
             done.outcomes.withLock { $0.append(outcome) }
             window?.wake()

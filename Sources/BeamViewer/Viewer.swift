@@ -29,6 +29,8 @@ public final class Viewer: Sendable {
     let decode: DecodeStage
     /// Exact patches for the window; nil: they aren't taken.
     let patches: PatchBox?
+    /// The pointer for the window; nil: it is to be in the pictures.
+    let pointer: PointerBox?
     /// Nil: this viewer is no relay.
     private let passing: PassingStage?
     /// In the order in which they are closed: sound comes before the recording is completed.
@@ -73,7 +75,10 @@ public final class Viewer: Sendable {
         self.patches = patches
         let isShown = passing == nil && (options.window != nil || files.haveVideo)
         shared.wish { $0.patchTakers = patches != nil ? .exact : isShown ? .video : [] }
-        let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [patches, sound, soundFiles, decode]
+        // In a room others may get the picture from here, who wouldn't see the pointer.
+        let pointer = patches == nil || options.member != nil ? nil : PointerBox(shared)
+        self.pointer = pointer
+        let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [patches, pointer, sound, soundFiles, decode]
         self.sinks = sinks.compactMap { $0 }
         self.decode = decode
         self.soundFiles = soundFiles
@@ -154,6 +159,7 @@ public final class Viewer: Sendable {
         session.takesSound = sound != nil || soundFiles != nil || options.member != nil || passing != nil
         // In a room others may get them from here.
         session.takesPatches = patches != nil || options.member != nil || passing != nil
+        session.takesPointer = pointer != nil
         // All who watch there can decode 4:2:0.
         if passing != nil { session.decodesFullChroma = false }
         guard let member = options.member else {
@@ -320,6 +326,7 @@ public final class Viewer: Sendable {
         shared.retireClient()?.shutdown()
         decode.flush()
         _ = slot.takeIfPresent()
+        _ = pointer?.take()
         shared.forgetHost()
         shared.change { $0.wish = nil }
         shared.updateStatus { $0 = ViewerStatus(searchingFor: nil) }

@@ -111,6 +111,9 @@ final class ViewerState: Sendable {
     /// Exact pixels wait for the window.
     func patchArrived() { content.withLock { $0.wakeWindow }?(.picture) }
 
+    /// The pointer over the pictures has changed.
+    func pointerArrived() { content.withLock { $0.wakeWindow }?(.picture) }
+
     // MARK: Announcements
 
     /// Sets who is told what the viewer is doing. `onChange` is called by one thread at a time, under a lock that nothing

@@ -4,6 +4,7 @@ import BeamMedia
 @MainActor final class SourceGrid {
     @MainActor private struct Tile {
         var picture: Picture?
+        var pointer = PointerDrawing()
         var label = LayerCache<TilePanel.Label>()
         var state = LayerCache<TilePanel.State>()
         let transcript: TranscriptView
@@ -51,7 +52,22 @@ import BeamMedia
 
     func transcript(of source: Int) -> TranscriptView? { tiles[source]?.transcript }
 
-    func forgetPicture(of source: Int) { tiles[source]?.picture = nil }
+    func forgetPicture(of source: Int) {
+        tiles[source]?.picture = nil
+        tiles[source]?.pointer = PointerDrawing()
+    }
+
+    func pointer(of source: Int) -> ScreenPointer { tiles[source]?.pointer.pointer ?? .inPicture }
+
+    /// Returns whether that is another one than before.
+    func take(_ pointer: ScreenPointer, of source: Int) -> Bool { tiles[source]?.pointer.take(pointer) ?? false }
+
+    /// The pointers over these pictures, where they are live.
+    func pointers(over pictures: [ScenePicture]) -> [Layer] {
+        pictures.compactMap { shown in
+            shown.dimming > 0 || shown.isGrey ? nil : tiles[shown.source]?.pointer.layer(over: shown.viewport)
+        }
+    }
 
     func layout(_ setting: Setting) -> GridLayout {
         let shapes = sources.map { tiles[$0.id]?.picture?.size }

@@ -7,7 +7,7 @@ struct Scene {
     var background: Background
     /// One, or those of a grid. They don't overlap.
     var pictures: [ScenePicture]
-    /// Text and panels.
+    /// Pointers, then text and panels.
     var layers: [Layer]
 
     enum Background: Hashable {
@@ -43,11 +43,18 @@ struct Layer {
     /// Position of the bitmap's top left pixel.
     var x: Int
     var y: Int
+    /// What is outside this rectangle of the canvas isn't shown; nil: all of the bitmap is.
+    var clip: PixelRect?
 
     var rect: PixelRect { PixelRect(x: x, y: y, width: bitmap.size.width, height: bitmap.size.height) }
 
+    /// The part of `rect` that is shown.
+    var shownRect: PixelRect { clip.map { rect.intersection($0) } ?? rect }
+
     /// Whether it is the same bitmap at the same place.
-    func isSame(as other: Layer) -> Bool { bitmap === other.bitmap && x == other.x && y == other.y }
+    func isSame(as other: Layer) -> Bool {
+        bitmap === other.bitmap && x == other.x && y == other.y && clip == other.clip
+    }
 }
 
 /// What has to be redrawn.

@@ -8,9 +8,9 @@ enum PNGFile {
     /// Blocks for as long as compressing and the disk take.
     ///
     /// - Returns: the `errno` of a failure; nil: all of it is written.
-    static func write(_ picture: Picture, to file: CInt) -> CInt? {
+    static func write(_ picture: Picture, _ pointer: ScreenPointer, to file: CInt) -> CInt? {
         let size = picture.size
-        let buffer = rgb(picture)
+        let buffer = rgb(picture, pointer)
         let plane = buffer.planes[0]
         // The fourth byte of a pixel isn't used.
         guard
@@ -36,12 +36,24 @@ enum PNGFile {
     }
 
     /// As the window shows it: by the same conversion.
-    private static func rgb(_ picture: Picture) -> PixelBuffer {
-        guard picture.format != .bgrx else { return picture.buffer }
+    private static func rgb(_ picture: Picture, _ pointer: ScreenPointer) -> PixelBuffer {
+        let layer = PlacedPointer(pointer, over: PixelRect(picture.size))?.layer()
+        guard picture.format != .bgrx || layer != nil else { return picture.buffer }
         let buffer = PixelBuffer(format: .bgrx, size: picture.size)
-        PixelConversion.toBGRX(
-            picture.buffer, colour: picture.colour, into: buffer.planes[0].base, stride: buffer.planes[0].stride,
-            rect: PixelRect(picture.size))
+        let (from, to) = (picture.buffer.planes[0], buffer.planes[0])
+        if picture.format == .bgrx {
+            for y in 0..<picture.size.height {
+                (to.base + y * to.stride).copyMemory(
+                    from: from.base + y * from.stride, byteCount: picture.size.width * 4)
+            }
+        } else {
+            PixelConversion.toBGRX(
+                picture.buffer, colour: picture.colour, into: to.base, stride: to.stride,
+                rect: PixelRect(picture.size))
+        }
+        if let layer {
+            Compositing.compose([layer], on: PixelCanvas(base: to.base, stride: to.stride, size: picture.size))
+        }
         return buffer
     }
 

@@ -31,11 +31,13 @@ public final class ScreenshotWriter: Sendable {
     /// Writes `picture`, at once or after those before it.
     ///
     /// - Parameters:
+    ///   - pointer: drawn over it.
     ///   - source: the host's name, for that of the file; may be any text.
     ///   - onDone: called on the writer's thread.
     /// - Returns: false: too many wait already, and this one isn't taken.
     public func write(
-        _ picture: Picture, of source: String, onDone: @escaping @Sendable (ScreenshotOutcome) -> Void
+        _ picture: Picture, _ pointer: ScreenPointer = .hidden, of source: String,
+        onDone: @escaping @Sendable (ScreenshotOutcome) -> Void
     ) -> Bool {
         let isTaken = waiting.withLock { waiting in
             guard waiting < Self.most else { return false }
@@ -45,7 +47,7 @@ public final class ScreenshotWriter: Sendable {
         guard isTaken else { return false }
         let name = Self.name(source, at: Self.now)
         queue.async(group: group) { [self] in
-            let outcome = write(picture, as: name)
+            let outcome = write(picture, pointer, as: name)
             waiting.withLock { $0 -= 1 }
             onDone(outcome)
         }
@@ -78,7 +80,7 @@ public final class ScreenshotWriter: Sendable {
 
     // MARK: Writing
 
-    private func write(_ picture: Picture, as name: String) -> ScreenshotOutcome {
+    private func write(_ picture: Picture, _ pointer: ScreenPointer, as name: String) -> ScreenshotOutcome {
         guard let folder = folder() else {
             return .failed(reason: "The screenshot can't be saved: there is no home folder (HOME isn't set).")
         }
@@ -88,7 +90,7 @@ public final class ScreenshotWriter: Sendable {
         let part = folder + "/.beamroom-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).part"
         let file = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { return failed(errno) }
-        var failure = PNGFile.write(picture, to: file)
+        var failure = PNGFile.write(picture, pointer, to: file)
         if failure == nil, fsync(file) != 0 { failure = errno }
         // Network file systems report a full disk here.
         if close(file) != 0, failure == nil, errno != EINTR { failure = errno }

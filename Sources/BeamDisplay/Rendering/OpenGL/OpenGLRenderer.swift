@@ -176,7 +176,7 @@ import Shaders
             // Keeping the bitmap alive with its texture prevents another bitmap from reusing its identity.
             kept[key] = (texture, layer.bitmap)
             texture.bind(unit: 0)
-            use(layering, at: layer.rect, of: scene)
+            use(layering, at: layer.rect, of: scene, within: layer.clip)
             layering.set("bitmap", 0)
             cover()
         }
@@ -185,10 +185,10 @@ import Shaders
     }
 
     /// Sets up `program` to draw into `rect` of the window. OpenGL counts rows from the bottom.
-    private func use(_ program: GLProgram, at rect: PixelRect, of scene: Scene) {
+    private func use(_ program: GLProgram, at rect: PixelRect, of scene: Scene, within clip: PixelRect? = nil) {
         let bottom = scene.canvas.height - rect.maxY
         // Of a zoomed picture only what is in the window: OpenGL's own viewports aren't as large.
-        let visible = rect.intersection(PixelRect(scene.canvas))
+        let visible = rect.intersection(clip ?? rect).intersection(PixelRect(scene.canvas))
         gl.viewport(
             GLint(visible.x), GLint(scene.canvas.height - visible.maxY), GLsizei(visible.width),
             GLsizei(visible.height))

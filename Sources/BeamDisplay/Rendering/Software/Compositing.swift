@@ -6,7 +6,7 @@ enum Compositing {
     /// Blends `layers` over `canvas`; with `parts`, only within these rectangles, which have been painted anew.
     static func compose(_ layers: [Layer], on canvas: PixelCanvas, within parts: [PixelRect]? = nil) {
         let touched = layers.filter { layer in
-            parts?.contains { !$0.intersection(layer.rect).isEmpty } ?? true
+            parts?.contains { !$0.intersection(layer.shownRect).isEmpty } ?? true
         }
         guard !touched.isEmpty else { return }
         let surface = cairo_image_surface_create_for_data(
@@ -25,7 +25,13 @@ enum Compositing {
         }
         for layer in touched {
             cairo_set_source_surface(context, layer.bitmap.raw, Double(layer.x), Double(layer.y))
-            cairo_paint(context)
+            let shown = layer.shownRect
+            guard shown != layer.rect else {
+                cairo_paint(context)
+                continue
+            }
+            cairo_rectangle(context, Double(shown.x), Double(shown.y), Double(shown.width), Double(shown.height))
+            cairo_fill(context)
         }
         cairo_surface_flush(surface)
     }

@@ -167,7 +167,7 @@ extension [Layer] {
     fileprivate func difference(from other: [Layer]) -> [PixelRect] {
         let gone = filter { layer in !other.contains { $0.isSame(as: layer) } }
         let new = other.filter { layer in !contains { $0.isSame(as: layer) } }
-        return (gone + new).map(\.rect)
+        return (gone + new).map(\.shownRect)
     }
 }
 
