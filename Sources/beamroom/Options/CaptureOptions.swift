@@ -81,7 +81,7 @@ struct CaptureOptions: ParsableArguments {
             "Colour resolution: 420, or 444 for coloured text as sharp as black on white. Viewers that can't decode 444 get 420.",
             valueName: "420|444"))
     var chroma = ChromaFormat.subsampled
-    @Flag(help: "Send small changes and what is at rest as video only, not pixel for pixel besides.")
+    @Flag(help: "Send small changes, what is at rest and the pointer as video only, and nothing exactly beside it.")
     var noExact = false
 
     func validate() throws {
