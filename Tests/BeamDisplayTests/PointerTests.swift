@@ -25,8 +25,16 @@ extension WindowTests {
         /// The pixels at which two pictures differ; empty if none does.
         private func difference(_ one: PixelBuffer, _ other: PixelBuffer) -> PixelRect {
             var rect = PixelRect(x: 0, y: 0, width: 0, height: 0)
+            // As words, and equal rows at once, because unoptimised tests compare millions of pixels.
             for y in 0..<one.size.height {
-                for x in 0..<one.size.width where one.rgb(x, y) != other.rgb(x, y) {
+                let (row, otherRow) = (
+                    one.planes[0].base + y * one.planes[0].stride, other.planes[0].base + y * other.planes[0].stride
+                )
+                guard memcmp(row, otherRow, 4 * one.size.width) != 0 else { continue }
+                let (words, others) = (
+                    row.assumingMemoryBound(to: UInt32.self), otherRow.assumingMemoryBound(to: UInt32.self)
+                )
+                for x in 0..<one.size.width where (words[x] ^ others[x]) & 0xff_ffff != 0 {
                     rect = rect.union(PixelRect(x: x, y: y, width: 1, height: 1))
                 }
             }
@@ -203,7 +211,7 @@ extension WindowTests {
         defer { for surface in [bare, drawn] { cairo_surface_destroy(surface) } }
         let divisor = said.0 / 64
         let place = PixelRect(
-            x: 32 - 2 / divisor, y: 24 - (divisor == 1 ? 3 : 2), width: 12 / divisor, height: 16 / divisor)
+            x: 32 - 2 / divisor, y: 24 - (divisor == 1 ? 3 : 1), width: 12 / divisor, height: 16 / divisor)
         for y in 0..<48 {
             for x in 0..<64 {
                 if !place.contains(PixelRect(x: x, y: y, width: 1, height: 1)) {

@@ -56,6 +56,30 @@ struct EncoderDemandTests {
         #expect(wanted.demand(layer: 0, at: .zero).bitRate == 300_000 && wanted.demand(layer: 0, at: .zero).isHeld)
     }
 
+    /// It is left out of the pictures only if all who get any draw it.
+    @Test func whoWatchesDecidesWhetherThePointerIsApart() {
+        let wakes = Wakes()
+        let wanted = EncoderDemand(wake: { wakes.add() })
+        let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
+        #expect(!wanted.isPointerApart)
+        var demand = StreamDemand(isWatched: true)
+        demand.hasOnlyPointerTakers = true
+        network.set(demand, layer: 0)
+        #expect(wanted.isPointerApart)
+        // The reduced layer is made of the same pictures.
+        network.set(StreamDemand(isWatched: true), layer: 1)
+        #expect(!wanted.isPointerApart)
+        network.set(demand, layer: 1)
+        #expect(wanted.isPointerApart)
+        let before = wakes.count
+        recorder.set(StreamDemand(isWatched: true, isWhole: true), layer: 0)
+        #expect(!wanted.isPointerApart && wakes.count == before + 1)
+        recorder.set(StreamDemand(), layer: 0)
+        #expect(wanted.isPointerApart)
+        for layer in 0..<2 { network.set(StreamDemand(), layer: layer) }
+        #expect(!wanted.isPointerApart)
+    }
+
     /// As many frames are made as somebody wants.
     @Test func theHigherFrameRateCounts() {
         let wanted = EncoderDemand(wake: {})
