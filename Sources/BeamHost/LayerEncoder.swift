@@ -166,7 +166,10 @@ struct LayerEncoder {
 
     /// Reads the demand. Returns true if somebody watches and the layer has no picture.
     mutating func update(at now: MediaTime) -> Bool {
+        let hadOnlyPatchTakers = demand.hasOnlyPatchTakers
         demand = wanted.demand(layer: layer, at: now)
+        // Somebody gets the video alone now.
+        if hadOnlyPatchTakers, !demand.hasOnlyPatchTakers, lastPicture != nil { refinementDue = refinementDue ?? now }
         fitSize()
         state.shared.withLock { $0.layers[layer] = report }
         if demand.isWatched {
@@ -335,12 +338,13 @@ struct LayerEncoder {
         if let frame { push(frame, waited: nil, begin: now) }
     }
 
-    /// When the last picture is coded once more because somebody wants a frame at least so often.
+    /// When the last picture is coded once more because somebody wants a frame at least so often, or takes patches and has
+    /// no frame that says what has changed: at a relay's viewer a still screen's keyframe may come before the host knows of it.
     private var pauseEnd: MediaTime? {
         // A keyframe or a picture that waits ends the pause itself.
-        guard let pause = demand.longestPause, pending == nil, keyframeDue == nil, lastPicture != nil else {
-            return nil
-        }
+        guard pending == nil, keyframeDue == nil, lastPicture != nil else { return nil }
+        let isUnsaid = patches != nil && demand.wantsPatches && !hasSaid && screen?.size == encoder?.settings.size
+        guard let pause = isUnsaid ? Duration.zero : demand.longestPause else { return nil }
         return lastFrame + max(pause, Self.leastRefinementInterval)
     }
 

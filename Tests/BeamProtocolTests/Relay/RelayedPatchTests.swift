@@ -95,7 +95,7 @@ struct RelayedPatchTests {
         chain.upper.pass(patch(of: chain, isRepair: true))
         chain.run(0.02)
         #expect(chain.lower.viewers.map(\.patches.count) == [Int](repeating: 1, count: 7) + [0])
-        #expect(chain.lower.viewers[0].patches.allSatisfy(\.isRepair))
+        #expect(chain.lower.viewers[0].patches.allSatisfy { $0.isRepair })
     }
 
     /// Features are what both ends can do.
