@@ -26,10 +26,11 @@ struct PlacedPointer {
         guard max(width, height) <= Self.longestSide else { return nil }
         self.look = look
         self.viewport = viewport
-        size = PixelSize(width: max(1, Int(width.rounded())), height: max(1, Int(height.rounded())))
+        size = PixelSize(
+            width: max(1, Int(clamping: width.rounded())), height: max(1, Int(clamping: height.rounded())))
         corner = PixelPoint(
-            x: viewport.x + Int((Double(tip.x - look.hotspot.x) * across).rounded()),
-            y: viewport.y + Int((Double(tip.y - look.hotspot.y) * down).rounded()))
+            x: viewport.x + Int(clamping: (Double(tip.x - look.hotspot.x) * across).rounded()),
+            y: viewport.y + Int(clamping: (Double(tip.y - look.hotspot.y) * down).rounded()))
         // What is beside the picture could be farther away than drawing can count.
         let rect = PixelRect(x: corner.x, y: corner.y, width: size.width, height: size.height)
         guard !rect.intersection(viewport).isEmpty else { return nil }

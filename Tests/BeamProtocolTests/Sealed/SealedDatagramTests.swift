@@ -182,7 +182,7 @@ struct SealedDatagramTests {
             var bytes = Self.media
             bytes[0] = byte
             for sender in [SealedHeader.Sender.host, .viewer] {
-                let isRight = (sender == .host ? [0xB1, 0xB4, 0xB5, 0xB6, 0xB7] : [0xB2, 0xB3]).contains(byte)
+                let isRight = (sender == .host ? [0xB1, 0xB4, 0xB5, 0xB6, 0xB7, 0xB8] : [0xB2, 0xB3]).contains(byte)
                 var opener = DatagramOpener(key: .golden)
                 let expected: SealedDatagramError? = !isRight ? .kind(byte) : byte == 0xB1 ? nil : .forged
                 do {

@@ -38,7 +38,7 @@ struct PointerDelivery: Sendable {
 
     /// The same for a look. False: it has to be asked for later.
     mutating func payLook(_ bytes: Int, rate: Int?, now: MediaTime) -> Bool {
-        let rate = rate.map { min(Self.lookRate, Int(Double($0) * Self.lookShare)) } ?? Self.lookRate
+        let rate = rate.map { min(Self.lookRate, Int(clamping: Double($0) * Self.lookShare)) } ?? Self.lookRate
         looks.change(capacity: Self.lookBurst, bitsPerSecond: rate, now: now)
         return looks.take(bytes, now: now) == nil
     }
