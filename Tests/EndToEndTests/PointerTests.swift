@@ -124,6 +124,21 @@ extension EndToEnd {
             #expect(Pair.shows(shot, 600, 339))
         }
 
+        /// Over a picture that moves, and then where it rests.
+        @Test func aMoveOverMotionIsSeen() throws {
+            let pair = try Pair()
+            defer { pair.end() }
+            pair.painter.move(framesPerSecond: 30)
+            for step in 0..<10 {
+                let (x, y) = (40 + 50 * step, 40 + 30 * step)
+                try pair.move(to: x, y)
+                #expect(try pair.windowShows(x, y), "step \(step)")
+            }
+            pair.painter.freeze()
+            try pair.move(to: 300, 250)
+            #expect(try pair.windowShows(300, 250))
+        }
+
         /// Somebody comes who doesn't draw pointers, and records: the pointer is in the pictures, once, and after that beside
         /// them again.
         @Test(.needsFFmpeg) func aRecordingHasThePointer() throws {

@@ -130,7 +130,8 @@ final class CaptureLoop {
         if MediaTime.now < due {
             // Damage and pointer events can wait until then. They could bring the time forward only if no grab is
             // planned yet. A pointer that isn't in the picture doesn't wait for that.
-            wait(until: min(due, teller.due ?? due), forServer: !wantsGrab || teller.isApart)
+            let isAwaited = teller.isApart && teller.due == nil
+            wait(until: min(due, teller.due ?? due), forServer: !wantsGrab || isAwaited)
         } else if !frames.hasFree {
             control.awaitBuffer()
             if !frames.hasFree { wait(until: teller.due, forServer: teller.isApart) }
