@@ -18,13 +18,15 @@ import BeamSession
     private static let picturesPerSecond = 30
     /// A patch counts as so many pixels at least: each one takes time, however small it is.
     private static let leastPixels = 4096
+    /// To move so many pixels takes about as long as to restore one.
+    private static let movedPerPixel = 4
     /// The most rectangles in a request.
     private static let mostWanted = 31
     /// How far a decoded pixel's chroma reaches (`PixelConversion`), rounded up to an even number.
     private static let reach = 4
     /// So many patches wait at most, and for so long, for changes that they build on.
     private static let mostWaiting = 32
-    private static let patience = Duration.milliseconds(60)
+    private static let patience = Duration.milliseconds(100)
     /// What is missing while the screen changes is asked for at once, and again after so long.
     private static let urgentRepeat = Duration.milliseconds(60)
     /// After so many decoded pictures in a row that change most of it and leave nothing exact, it is a film.
@@ -134,7 +136,7 @@ import BeamSession
         let content: DecodedPatch
         do throws(PatchError) {
             let plan = try PatchCodec.plan(of: patch.content, pictureSize: patch.pictureSize)
-            let pixels = plan.rects.reduce(plan.move?.target.area ?? 0) { $0 + $1.area }
+            let pixels = plan.rects.reduce((plan.move?.target.area ?? 0) / Self.movedPerPixel) { $0 + $1.area }
             guard budget?.take(max(pixels, Self.leastPixels), now: .now) == nil else { return nil }
             content = try codec.decode(patch.content, pictureSize: patch.pictureSize)
         } catch {

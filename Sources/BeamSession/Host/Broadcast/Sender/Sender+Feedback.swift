@@ -121,7 +121,8 @@ extension Sender {
             layer: layer.number, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
             eighths: shown.applied, limit: shown.limit, limitForOthers: shown.limitForOthers,
-            frameRate: quota.wish.frameRate, patchTakers: patches.isTaken ? patches.takers : .video, losesPatches: loses,
+            frameRate: quota.wish.frameRate, patchTakers: patches.isTaken ? patches.takers : .video,
+            losesPatches: loses,
             takesPointer: pointer.isTaken, isWatching: destination.isSet,
             isExpected: !destination.isSet && validation.expiry != nil)
     }
