@@ -153,7 +153,10 @@ public struct Picture: Sendable {
         picture.damage.formUnion(older.damage)
         picture.isSentExactly = isSentExactly && older.isSentExactly
         if session == older.session {
-            picture.changes = changes.flatMap { changes in older.changes.map { changes.following($0, size: size) } }
+            // After one that says nothing, all may have changed.
+            picture.changes = changes.map { changes in
+                older.changes.map { changes.following($0, size: size) } ?? .all(of: size, at: changes.captureTime)
+            }
         }
         return picture
     }

@@ -93,4 +93,21 @@ struct PictureTests {
         #expect(track.takeRecent() == nil)
         #expect(track.total.count == 1)
     }
+
+    /// A viewer's window has skipped a picture: what both have changed, and everything if that isn't said of one of them.
+    @Test func aPictureSaysWhatTheOneThatItReplacesHasChanged() {
+        let size = PixelSize(width: 64, height: 32)
+        let rect = PixelRect(x: 16, y: 0, width: 16, height: 16)
+        func picture(_ time: UInt64, says: Bool = true) -> Picture {
+            var picture = Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: .zero)
+            let change = FrameChanges.Change(rect: rect, time: time)
+            picture.changes = says ? FrameChanges(captureTime: time, changes: [change]) : nil
+            return picture
+        }
+        #expect(picture(9).replacing(picture(5)).changes?.changes.map(\.time) == [5, 9])
+        #expect(picture(9).replacing(picture(5, says: false)).changes == .all(of: size, at: 9))
+        #expect(picture(9, says: false).replacing(picture(5)).changes == nil)
+        // Of another clock.
+        #expect(picture(9).replacing(picture(50)).changes == .all(of: size, at: 9))
+    }
 }
