@@ -166,7 +166,7 @@ struct SessionPair {
             case .openMedia: viewer.handle(.mediaOpened(localPort: Self.address.port), now: now)
             case .sendMedia(let bytes): replies.append(bytes)
             case .deliver: delivered += 1
-            case .wait, .closeControl, .closeMedia, .sound, .patch, .event: break
+            case .wait, .closeControl, .closeMedia, .sound, .patch, .pointer, .event: break
             }
         }
     }
