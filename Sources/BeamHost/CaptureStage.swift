@@ -51,7 +51,7 @@ final class CaptureStage: Sendable {
         passOnDemand()
     }
 
-    /// All who watch draw the pointer themselves, or somebody doesn't.
+    /// Whether all who watch draw the pointer themselves, so that the pictures are without it.
     func setPointerApart(_ isApart: Bool) { source.setPointerApart(isApart) }
 
     var isPaused: Bool { demand.withLock { $0.isPaused } }

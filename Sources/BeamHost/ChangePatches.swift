@@ -5,13 +5,13 @@ import Synchronization
 /// Makes patches of small changes, and of what has moved. Used by the capture's thread; what others tell it waits for the
 /// next picture.
 final class ChangePatches: Sendable {
-    /// Larger changes are the video's, unless most of them has moved.
+    /// The most pixels of a change without a move. Larger ones go by video, unless a quarter or more has moved.
     private static let mostPixels = 640 * 360
     /// The longest content of a change, and of one with a move, in bytes.
     private static let longestChange = 24 << 10
     private static let longestMove = 40 << 10
-    /// The same if what moves has to be sent whole, because viewers haven't it exactly, and at most so often: after that it
-    /// can move.
+    /// The longest content in bytes if what moves has to be sent whole, because viewers may not have it exactly, and the
+    /// least time between two such changes. After one of them it can be moved.
     private static let longestWhole = 224 << 10
     private static let wholePause = Duration.seconds(1)
     /// What a path's rate leaves for a change, in seconds of it.
@@ -19,12 +19,12 @@ final class ChangePatches: Sendable {
     /// What changes may take on average, in bits a second, and at once, in bytes: motion is the video's.
     private static let changeRate = 6_000_000
     private static let changeBurst = 96 << 10
-    /// The same of changes with moves where no path bounds the rate: some take less than the video's pictures would.
+    /// The same for changes with a move, where no path bounds the rate: the video would mostly take more.
     private static let moveRate = 40_000_000
     private static let moveBurst = 256 << 10
-    /// Changes as large as one that was too long aren't tried for so many pictures.
+    /// After a change that was too long, so many changes of half its pixels or more aren't tried.
     private static let pausePictures = 8
-    /// The most rectangles of tiles that are noted between two pictures. Who lacks more asks again.
+    /// The most rectangles of tiles that are noted between two pictures. A viewer that lacks more asks again.
     private static let mostLacking = 1024
 
     private struct Changes {

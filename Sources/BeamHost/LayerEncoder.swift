@@ -14,8 +14,8 @@ struct LayerEncoder {
     private static let refinementInterval = Duration.milliseconds(50)
     /// The least time between two refinements.
     private static let leastRefinementInterval = Duration.milliseconds(20)
-    /// How long a change that was sent exactly waits for its frame, so that one frame has several: all have it already. Where
-    /// datagrams get lost, it comes sooner.
+    /// How long a change that was sent exactly waits for its frame, so that one frame has several changes: viewers show
+    /// them already. The shorter one is for paths that lose datagrams.
     private static let exactPause = Duration.milliseconds(200)
     private static let exactPauseWithLoss = Duration.milliseconds(40)
     /// How long the reduced layer's encoder stays open after its last viewer has left.
@@ -338,8 +338,9 @@ struct LayerEncoder {
         if let frame { push(frame, waited: nil, begin: now) }
     }
 
-    /// When the last picture is coded once more because somebody wants a frame at least so often, or takes patches and has
-    /// no frame that says what has changed: at a relay's viewer a still screen's keyframe may come before the host knows of it.
+    /// When the last picture is coded once more: because somebody wants a frame at least so often, or because somebody takes
+    /// patches and no frame has said yet what has changed. That happens when a relay's viewer gets a still screen's keyframe
+    /// before the host knows that this viewer takes patches.
     private var pauseEnd: MediaTime? {
         // A keyframe or a picture that waits ends the pause itself.
         guard pending == nil, keyframeDue == nil, lastPicture != nil else { return nil }

@@ -51,8 +51,8 @@ final class PatchStage: Sendable {
     /// Frames of pictures of that size say what they change from now on; nil: frames don't.
     func framesSay(size: PixelSize?) { repairs.setSize(size) }
 
-    /// Takes a picture before the encoder does, and sends its change if that is small. Returns the picture, with what has
-    /// really changed of it as its damage, and whether that was sent exactly.
+    /// Takes a picture before the encoder does, and sends its change if that is small or has moved. Returns the picture; its
+    /// damage is what has really changed, and `isSentExactly` says whether that was sent.
     func offer(_ picture: Picture) -> Picture {
         let now = MediaTime.now
         let demand = wanted.demand(layer: 0, at: now)

@@ -3,7 +3,7 @@ import BeamMedia
 /// Decides what a patch of a change has: which pixels, and what moves. A value without a clock.
 ///
 /// It knows of each tile when it changed last, and whether viewers were sent exactly how it looks since then. What they may
-/// not have exactly isn't built on: such a tile is sent whole. A viewer that hasn't it all the same asks.
+/// not have exactly isn't built on: such a tile is sent whole. A viewer that lacks such a tile all the same asks for it.
 public struct ChangePlanner {
     public struct Change {
         public var plan: PatchPlan
@@ -34,7 +34,7 @@ public struct ChangePlanner {
 
     /// The next picture. All changes since the one before have to be in its damage.
     ///
-    /// - Parameter mostPixels: what has changed more is looked at only if most of it has moved.
+    /// - Parameter mostPixels: larger damage is a patch only if a quarter or more of what has changed has moved.
     /// - Returns: nil if the change isn't for a patch.
     public mutating func plan(_ picture: Picture, mostPixels: Int) -> Change? {
         let count = ExactTiles.across(picture.size) * ExactTiles.down(picture.size)
@@ -65,13 +65,13 @@ public struct ChangePlanner {
         var new = found.new
         var needed: MediaTime?
         var hasUnsent = false
-        for (tile, reads) in partial(found) {
-            guard reads.allSatisfy({ isSent[$0] }) else {
-                new.mark(ExactTiles.pixels(of: tile, in: picture.size))
+        forEachPart(of: found) { tile in
+            if let newest = newestNeeded(by: tile, found.move) {
+                needed = max(needed ?? newest, newest)
+            } else {
+                new.mark(tile)
                 hasUnsent = true
-                continue
             }
-            for read in reads { needed = max(needed ?? times[read], times[read]) }
         }
         var plan = PatchPlan(rects: new.rectangles(most: PatchCodec.mostRectangles), move: found.move)
         plan.basis = PatchPlan.Basis(
@@ -91,36 +91,43 @@ public struct ChangePlanner {
             hasUnsent: hasUnsent)
     }
 
-    /// The tiles of which the patch has only a part, with what it builds on there: as `ExactMap` sees it.
-    private func partial(_ found: PictureDifference.Difference) -> [(tile: PixelRect, reads: [Int])] {
-        guard let size = last?.picture.size else { return [] }
-        var whole: Set<Int> = []
-        var parts: [(tile: PixelRect, reads: [Int])] = []
-        func add(_ pixels: PixelRect) {
-            let tile = ExactTiles.touched(by: pixels)
-            let moved = found.move.map { pixels.intersection($0.target) }
-            var reads: [Int] = []
-            if moved?.area ?? 0 < pixels.area { reads.append(number(tile.x, tile.y)) }
-            if let move = found.move, let moved, !moved.isEmpty {
-                let source = ExactTiles.touched(by: move.source(of: moved))
-                for y in source.y..<source.maxY { for x in source.x..<source.maxX { reads.append(number(x, y)) } }
-            }
-            parts.append((tile, reads))
-        }
-        let targets = found.move.map { ExactTiles.touched(by: $0.target) }
+    /// Calls `body` with the pixels of each tile of which the patch has only a part.
+    private func forEachPart(of found: PictureDifference.Difference, _ body: (_ tile: PixelRect) -> Void) {
+        guard let size = last?.picture.size else { return }
+        let targets = found.move.map { ExactTiles.touched(by: $0.target) } ?? PixelRect(x: 0, y: 0, width: 0, height: 0)
+        // To these something moves.
+        var isPart = [Bool](repeating: true, count: targets.area)
         found.new.forEachTile { pixels, isWhole in
             let tile = ExactTiles.touched(by: pixels)
-            if isWhole { whole.insert(number(tile.x, tile.y)) }
-            // Those that something moves to follow below.
-            if !isWhole, targets?.contains(tile) != true { add(pixels) }
-        }
-        guard let targets else { return parts }
-        for y in targets.y..<targets.maxY {
-            for x in targets.x..<targets.maxX where !whole.contains(number(x, y)) {
-                add(ExactTiles.pixels(of: PixelRect(x: x, y: y, width: 1, height: 1), in: size))
+            if targets.contains(tile) {
+                if isWhole { isPart[(tile.y - targets.y) * targets.width + tile.x - targets.x] = false }
+            } else if !isWhole {
+                body(pixels)
             }
         }
-        return parts
+        for place in isPart.indices where isPart[place] {
+            let (x, y) = (targets.x + place % targets.width, targets.y + place / targets.width)
+            body(ExactTiles.pixels(of: PixelRect(x: x, y: y, width: 1, height: 1), in: size))
+        }
+    }
+
+    /// When the last of the tiles has changed that are needed for a part of a tile, as `ExactMap` sees it: the tile itself,
+    /// unless all of it is moved to, and those from which something moves there. Nil: viewers may not have all of them.
+    private func newestNeeded(by pixels: PixelRect, _ move: PixelMove?) -> MediaTime? {
+        var newest: MediaTime?
+        func read(_ tiles: PixelRect) -> Bool {
+            for y in tiles.y..<tiles.maxY {
+                for x in tiles.x..<tiles.maxX {
+                    guard isSent[number(x, y)] else { return false }
+                    newest = max(newest ?? times[number(x, y)], times[number(x, y)])
+                }
+            }
+            return true
+        }
+        let moved = move.map { pixels.intersection($0.target) } ?? PixelRect(x: 0, y: 0, width: 0, height: 0)
+        if moved.area < pixels.area, !read(ExactTiles.touched(by: pixels)) { return nil }
+        if let move, !moved.isEmpty, !read(ExactTiles.touched(by: move.source(of: moved))) { return nil }
+        return newest
     }
 
     /// In whole µs, as times are said to viewers.
@@ -135,7 +142,7 @@ public struct ChangePlanner {
         for tile in change.tiles { isSent[tile] = true }
     }
 
-    /// So did these tiles of the picture that was captured at `time`, whole.
+    /// These tiles of the picture that was captured at `time` have left, whole.
     public mutating func repaired(_ tiles: PixelRect, of size: PixelSize, at time: MediaTime) {
         guard size == last?.picture.size else { return }
         forEach(in: tiles) { planner, tile in
@@ -143,7 +150,7 @@ public struct ChangePlanner {
         }
     }
 
-    /// A viewer hasn't these rectangles of tiles exactly; it has chosen them.
+    /// A viewer lacks these rectangles of tiles. It has chosen the numbers: they may lie anywhere.
     public mutating func lacking(_ tiles: [PixelRect]) {
         for rect in tiles { forEach(in: rect) { planner, tile in planner.isSent[tile] = false } }
     }

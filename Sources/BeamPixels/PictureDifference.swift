@@ -16,11 +16,11 @@ public struct PictureDifference {
 
     /// How far pixels are followed, in each direction.
     private static let reach = beam_size(width: 320, height: 240)
-    /// Less than so many changed cells (8,192 pixels) aren't worth a search: they are sent sooner.
+    /// With fewer changed cells (8,192 pixels) no move is looked for: sending them takes less time.
     private static let leastCells = 512
     /// A move is worth it if it saves so much of what has changed.
     private static let leastSaved = 0.25
-    /// After so many searches without success, most of what has much changed isn't searched: a film.
+    /// After so many searches in a row without success it is a film: only each eighth large change is searched.
     private static let mostFailures = 4
     private static let searchedWhileFailing = 8
 
@@ -35,7 +35,7 @@ public struct PictureDifference {
     /// What has changed in `damage` since `before`, both pictures (bgrx) of one size, pixel for pixel; their fourth bytes
     /// don't count.
     ///
-    /// - Parameter mostPixels: more damage than this is compared only if most of it has moved.
+    /// - Parameter mostPixels: larger damage is compared only if a part of it has moved (`leastSaved`).
     /// - Returns: nil if there is more, and it hasn't moved.
     public mutating func find(
         in picture: PixelBuffer, since before: PixelBuffer, damage: DamageRegion, mostPixels: Int

@@ -75,7 +75,7 @@ public final class Viewer: Sendable {
         self.patches = patches
         let isShown = passing == nil && (options.window != nil || files.haveVideo)
         shared.wish { $0.patchTakers = patches != nil ? .exact : isShown ? .video : [] }
-        // In a room others may get the picture from here, who wouldn't see the pointer.
+        // In a room others may get the picture from here. They wouldn't see the pointer.
         let pointer = patches == nil || options.member != nil ? nil : PointerBox(shared)
         self.pointer = pointer
         let sinks: [(any ViewerSink)?] = passing.map { [$0] } ?? [patches, pointer, sound, soundFiles, decode]

@@ -71,6 +71,38 @@ extension EndToEnd {
             #expect(patches >= 40)
         }
 
+        /// Lines of a terminal, in a window that isn't on the grid of tiles: while they scroll, the window stays exact, which
+        /// the video alone doesn't.
+        @Test func whatIsScrolledIsMoved() throws {
+            let pair = try Pair(width: 1021, height: 613)
+            defer { pair.end() }
+            let pen = try Pen(pair.screen.display)
+            let (left, top, width, height, step) = (37, 29, 900, 520, 17)
+            var number = 0
+            func line(_ y: Int) {
+                pen.fill(x: left, y: y, width: width, height: step, colour: 0xf4f0e8)
+                for letter in 0..<90 {
+                    number = (number &* 1_103_515_245 &+ 12345) & 0x7fff_ffff
+                    pen.fill(
+                        x: left + 10 * letter, y: y + 3, width: 1 + number >> 8 % 8, height: 1 + number >> 12 % 12,
+                        colour: UInt32(number >> 4 & 0x3f_3f_3f))
+                }
+            }
+            for y in stride(from: top, to: top + height - step, by: step) { line(y) }
+            #expect(try eventually(timeout: 30) { try pair.isEqual })
+            let before = pair.viewer.events("stats").count
+            func exactSeconds() -> Int {
+                pair.viewer.events("stats").dropFirst(before).count { $0.number("exact") ?? 0 > 0.9 }
+            }
+            for _ in 0..<1000 where exactSeconds() < 3 {
+                pen.scroll(x: left, y: top, width: width, height: height, by: step)
+                line(top + height - step)
+                pause(seconds: 0.03)
+            }
+            #expect(exactSeconds() >= 3)
+            #expect(try eventually(timeout: 30) { try pair.isEqual })
+        }
+
         /// Without patches the video is as near as it gets.
         @Test func videoAloneIsNotEqual() throws {
             let pair = try Pair(["--no-exact"])
@@ -124,6 +156,14 @@ final class Pen {
         xcb_change_gc(connection.raw, context, XCB_GC_FOREGROUND.rawValue, &values)
         var rect = xcb_rectangle_t(x: Int16(x), y: Int16(y), width: UInt16(width), height: UInt16(height))
         xcb_poly_fill_rectangle(connection.raw, window, context, 1, &rect)
+        connection.synchronise()
+    }
+
+    /// Moves what is in a rectangle up; the lowest rows of it stay as they are.
+    func scroll(x: Int, y: Int, width: Int, height: Int, by step: Int) {
+        xcb_copy_area(
+            connection.raw, window, window, context, Int16(x), Int16(y + step), Int16(x), Int16(y), UInt16(width),
+            UInt16(height - step))
         connection.synchronise()
     }
 }

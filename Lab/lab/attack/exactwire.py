@@ -20,19 +20,18 @@ BLOCK = 128 << 10
 RAW, REPEATED = 0, 1
 # Bytes of content in a datagram.
 DATAGRAM = 1143
-# Of the content, 1 or 2. With the second one came another feature, a byte of each datagram that says what the patch is
-# (1: it was asked for), and requests for patches that got lost.
+# The content's format, and the feature of those who take it.
 FORMAT = 2
-FEATURE = {1: 1 << 14, 2: 1 << 16}[FORMAT]
+FEATURE = 1 << 16
 CHANGES = bytes.fromhex("5c0e8f216b0a4d6e9a3bd14772e905c8")
 
 
 def head(rectangles: Sequence[Rectangle], count: int | None = None, format_: int = FORMAT, flags: int = 0,
          basis: bytes = b"") -> bytes:
-    """What precedes the pixels; `count`, if given, is told instead of the rectangles' number. `flags`, and what they tell
-    of the picture before (`basis`), are of format 2 only.
+    """What precedes the pixels; `count`, if given, is told instead of the rectangles' number. `flags` say whether `basis`
+    tells of the picture before.
     """
-    first = bytes([format_]) if FORMAT == 1 else bytes([format_, flags])
+    first = bytes([format_, flags])
     return first + struct.pack(">H", len(rectangles) if count is None else count) + basis + b"".join(
         struct.pack(">HHHH", *rectangle) for rectangle in rectangles)
 
@@ -79,7 +78,7 @@ def frame(told: int | None, length: int, byte: int = 128, window: int | None = N
 def part(number: int, index: int, parts: int, time: int, size: tuple[int, int], payload: bytes, kind: int = 1) -> bytes:
     """One datagram of a patch."""
     return (struct.pack(">IHHQHH", number & 0xFFFFFFFF, index, parts, time & (2 ** 64 - 1), *size)
-            + (bytes([kind]) if FORMAT > 1 else b"") + payload)
+            + bytes([kind]) + payload)
 
 
 def send(host: FalseHost, number: int, whole: bytes, time: int, size: tuple[int, int]) -> int:

@@ -132,7 +132,7 @@ class Malformed(AttackOnWindow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wrong = itertools.cycle([*self.contents(), *self.sizes(), *(self.moves() if exactwire.FORMAT > 1 else ())])
+        self.wrong = itertools.cycle([*self.contents(), *self.sizes(), *self.moves()])
 
     @staticmethod
     def contents() -> Iterator[Patch]:

@@ -131,7 +131,7 @@ class PatchRequests(Attack):
                 while time.monotonic() < begin + seconds and not watcher.trouble:
                     for _ in range(rate // 200 + 1):
                         newest = range(watcher.newest_patch - 15, watcher.newest_patch + 1)
-                        lacking = wire.patches_missing(*newest) if exactwire.FORMAT > 1 else b""
+                        lacking = wire.patches_missing(*newest)
                         peer.say(watcher.media, wire.FEEDBACK, wire.inexact(ALL) + lacking)
                         count += 1
                     time.sleep(max(0, begin + count / rate - time.monotonic()))

@@ -146,7 +146,7 @@ public struct HostStatistics: Sendable, Equatable {
     public var soundRetransmissions: UInt64 = 0
     /// Exact patches sent. A patch to two viewers counts twice.
     public var patches: UInt64 = 0
-    /// How many of them were requested again.
+    /// How many of them were sent again because a viewer had requested them. For tests.
     public var patchesAgain: UInt64 = 0
     /// Datagrams with the pointer's place, and looks, sent. One to two viewers counts twice.
     public var pointers: UInt64 = 0

@@ -3,7 +3,7 @@ import BeamMedia
 /// Which parts of a patch are to be shown.
 extension ExactMap {
     public enum Verdict: Equatable, Sendable {
-        /// Carry out the move, if there is one and `moves`, then show these parts of each rectangle: those of which nothing
+        /// If `moves`, carry out the patch's move; then show these parts of each rectangle: those of which nothing
         /// newer is shown.
         case show(moves: Bool, parts: [[PixelRect]])
         /// It builds on changes that haven't arrived, and may still.
@@ -14,9 +14,10 @@ extension ExactMap {
 
     /// A patch has arrived that was captured at `time`, in µs of the host's clock.
     ///
-    /// It is shown as a whole or not at all: either all that it builds on is exact, or it says nothing.
+    /// A change that builds on something is shown as a whole or not at all. Any other patch is shown wherever nothing newer
+    /// is.
     ///
-    /// - Parameter isLast: it isn't waited for changes that are missing.
+    /// - Parameter isLast: it has waited for long enough: the verdict isn't `.wait`.
     public mutating func take(
         _ plan: PatchPlan, capturedAt time: UInt64, isLast: Bool, now: MediaTime
     ) -> Verdict {

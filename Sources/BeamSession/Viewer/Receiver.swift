@@ -423,7 +423,7 @@ struct Receiver: Sendable {
             send(Feedback(probes: Array(probes.prefix(Feedback.mostProbes))))
             probes.removeFirst(min(probes.count, Feedback.mostProbes))
         }
-        // Alone, because it may be half as long as a datagram.
+        // Apart from the reports, because these requests together may take most of a datagram.
         var request = Feedback(layer: reassembler.layer ?? 0)
         request.inexact = exactRequest.take(now: now)
         request.missingChanges = patches.takeRequests(now: now)

@@ -113,7 +113,7 @@ typedef struct beam_motion {
 int beam_changed_cells(beam_const_plane picture, beam_const_plane before, beam_rect area, beam_motion motion, uint64_t *cells,
                        int words, int left, beam_kernel kernel);
 
-// Finds by how much most of what has changed in `area` has moved since an earlier picture of the same size: not by 0, at
+// Finds by how much a good part (30 %) of what has changed in `area` has moved since an earlier picture of the same size: not by 0, at
 // most by `reach` in each direction, or by `last`, which is tried first. It judges by samples: nothing is sure before
 // beam_changed_cells was asked. Returns 0 if there is no such motion.
 int beam_find_motion(beam_const_plane picture, beam_const_plane before, beam_size size, beam_rect area, beam_size reach,

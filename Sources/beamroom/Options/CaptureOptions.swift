@@ -81,7 +81,7 @@ struct CaptureOptions: ParsableArguments {
             "Colour resolution: 420, or 444 for coloured text as sharp as black on white. Viewers that can't decode 444 get 420.",
             valueName: "420|444"))
     var chroma = ChromaFormat.subsampled
-    @Flag(help: "Send small changes, what is at rest and the pointer as video only, and nothing exactly beside it.")
+    @Flag(help: "Send video only: no exact pixels beside it, and the mouse pointer in the pictures.")
     var noExact = false
 
     func validate() throws {

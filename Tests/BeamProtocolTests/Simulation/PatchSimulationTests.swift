@@ -63,7 +63,7 @@ struct PatchSimulationTests {
     }
 
     /// One of two viewers asks; what it gets isn't sent to the other.
-    @Test func aRepairGoesToWhoHasAsked() {
+    @Test func aRepairGoesToTheViewerThatAsked() {
         var simulation = simulation(takesPatches: [true, true])
         simulation.drive(for: .seconds(2))
         simulation.pass(patch(300, of: simulation, isRepair: true))

@@ -56,7 +56,7 @@ struct PatchTests {
         #expect(try Self.plaintexts(small, number: 1)[0][20] == 1)
     }
 
-    @Test(arguments: [1, 1152, 1153, 5000, 262_144], DatagramSize.allCases)
+    @Test(arguments: [1, 1151, 1152, 5000, 262_144], DatagramSize.allCases)
     func aPatchArrivesInAnyOrder(length: Int, size: DatagramSize) throws {
         let patch = Self.patch(length)
         var parts = try Self.plaintexts(patch, size: size)

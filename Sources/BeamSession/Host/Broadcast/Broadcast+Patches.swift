@@ -1,8 +1,9 @@
 import BeamMedia
 import BeamWire
 
-/// Sends exact patches: at once, before pictures that wait, and only where the path carries them now. One that can't leave
-/// is left out: its pixels come with the video, and exactly when the viewer asks for them.
+/// Sends exact patches before pictures that wait: at once if the path carries them now, and long changes paced, where the
+/// path bounds nothing (`PatchDelivery.queue`). A change that can't leave is like a lost one: the video shows it, and the
+/// viewer may request it. A repair that can't leave is left out: the viewer asks for the tiles again.
 extension Broadcast {
     /// Takes exact pixels of what has changed, for all who take them; or a repair, for those who have asked.
     mutating func handlePatch(_ patch: ExactPatch, now: MediaTime) {
@@ -27,7 +28,8 @@ extension Broadcast {
                     broadcast.totals.patches += 1
                     continue
                 }
-                guard let address = broadcast.senders.all[index].destination.address, length <= size.length * 54,
+                guard let address = broadcast.senders.all[index].destination.address,
+                    length <= size.length * Pacing.longestBurst,
                     broadcast.senders.all[index].payPatch(length, isRepair: patch.isRepair, now: now)
                 else { continue }
                 broadcast.transmit(

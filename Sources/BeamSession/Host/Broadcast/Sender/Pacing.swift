@@ -36,7 +36,7 @@ public struct Pacing: Sendable, Hashable {
 
     /// Datagrams that one system call takes: as many bytes as an IP datagram holds (65,507 of UDP payload), which is
     /// fewer than 64 datagrams.
-    private static let longestBurst = 65_507 / MediaLimits.datagramLength
+    static let longestBurst = 65_507 / MediaLimits.datagramLength
 
     /// The length of the next burst in bytes, in datagrams of that length, when the bucket holds `tokens` bytes: at least
     /// one datagram, and otherwise no more than fits into the bucket.

@@ -16,7 +16,7 @@ struct PatchDelivery: Sendable {
     private var queuedBytes = 0
     private var askedAt: MediaTime?
 
-    /// So much may wait. More isn't sent: the video shows it.
+    /// The most bytes that wait. A change that doesn't fit is treated as on a path that has no queue.
     private static let mostQueued = 384 << 10
     /// Datagrams in a piece.
     private static let pieceDatagrams = 16

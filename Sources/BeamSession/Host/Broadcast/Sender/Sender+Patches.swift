@@ -25,16 +25,15 @@ extension Sender {
         return true
     }
 
-    /// Queues a change that is too long to leave at once, or that others wait before. Only where the path bounds nothing:
+    /// Queues a change that is too long to leave at once, or that has to stay behind queued ones. Only where the path bounds nothing:
     /// elsewhere it would only be late.
     mutating func queueChange(_ memory: [UInt8], _ length: Int, segmentSize: Int, now: MediaTime) -> Bool {
         guard let delivery, !delivery.path.isBound else { return false }
-        guard !patches.queue.isEmpty || length > min(bucket.level(now: now), Self.longestAtOnce) else { return false }
+        guard !patches.queue.isEmpty || length > min(bucket.level(now: now), PathControl.largestBurst) else {
+            return false
+        }
         return patches.queue(memory, length, segmentSize: segmentSize)
     }
-
-    /// What one call to the system takes.
-    private static let longestAtOnce = 48_000
 
     /// The next piece of a change that was queued; nil: none may leave now.
     mutating func nextPatchPiece(now: MediaTime) -> MediaBurst? {
