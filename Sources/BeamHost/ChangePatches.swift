@@ -76,10 +76,10 @@ final class ChangePatches: Sendable {
             for repair in news.repaired { changes.planner.repaired(repair.tiles, of: repair.size, at: repair.time) }
             changes.planner.lacking(news.lacking)
             guard let change = changes.planner.plan(picture, mostPixels: Self.mostPixels) else { return (picture, nil) }
-            // What was drawn looks as before.
-            guard !change.damage.isEmpty else { return (picture, []) }
             var picture = picture
             picture.damage = change.damage
+            // What was drawn looks as before.
+            guard !change.damage.isEmpty else { return (picture, []) }
             return (picture, Self.content(of: change, picture, &changes, rate: rate, now: now))
         }
     }

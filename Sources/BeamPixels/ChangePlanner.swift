@@ -15,6 +15,9 @@ public struct ChangePlanner {
         public var hasUnsent: Bool
     }
 
+    /// Grids' areas that viewers may name together between two pictures.
+    private static let mostGrids = 4
+
     private var difference = PictureDifference()
     /// The last picture, and when the screen began to look like it.
     private var last: (picture: Picture, since: MediaTime)?
@@ -152,7 +155,15 @@ public struct ChangePlanner {
 
     /// A viewer lacks these rectangles of tiles. It has chosen the numbers: they may lie anywhere.
     public mutating func lacking(_ tiles: [PixelRect]) {
-        for rect in tiles { forEach(in: rect) { planner, tile in planner.isSent[tile] = false } }
+        guard let size = last?.picture.size else { return }
+        let grid = PixelRect(x: 0, y: 0, width: ExactTiles.across(size), height: ExactTiles.down(size))
+        let inside = tiles.map { $0.intersection(grid) }
+        // Named again and again: it lacks everything.
+        if inside.reduce(0, { $0 + $1.area }) > Self.mostGrids * grid.area {
+            isSent = [Bool](repeating: false, count: isSent.count)
+        } else {
+            for rect in inside { forEach(in: rect) { planner, tile in planner.isSent[tile] = false } }
+        }
     }
 
     private func number(_ x: Int, _ y: Int) -> Int {

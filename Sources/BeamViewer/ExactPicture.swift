@@ -42,8 +42,21 @@ import BeamSession
     /// How often it was asked since the last patch came.
     private var unanswered = 0
     private var budget: TokenBucket?
-    /// Patches that build on changes which haven't arrived, and until when they wait.
-    private var waiting: [(patch: ReceivedPatch, content: DecodedPatch, end: MediaTime)] = []
+    /// A patch that builds on changes which haven't arrived.
+    private struct Waiting {
+        var patch: ReceivedPatch
+        var content: DecodedPatch
+        /// Until all changes up to this time of the host are known, or for so long.
+        var known: UInt64
+        var end: MediaTime
+    }
+
+    private var waiting: [Waiting] = []
+    /// Tiles that patches couldn't be shown for, until a frame has come that has their changes: it draws them, whatever it
+    /// has changed of the frame before.
+    private var outdated: [(time: UInt64, tiles: [PixelRect])] = []
+    /// With more entries than these, a frame draws everything.
+    private static let mostOutdated = 64
     /// Tiles that patches couldn't be shown for, to be asked for at once.
     private var missed: [PixelRect] = []
     private var session = MediaTime.zero
@@ -94,7 +107,7 @@ import BeamSession
                 bitsPerSecond: picture.size.area * Self.picturesPerSecond * 8)
             session = picture.session
             (filmLength, unanswered, hasPatches) = (0, 0, false)
-            (waiting, missed) = ([], [])
+            (waiting, missed, outdated) = ([], [], [])
         }
         let lost = map?.take(changes, now: .now) ?? []
         guard let composed, let map else { return picture }
@@ -103,9 +116,19 @@ import BeamSession
             self.composed = nil
             return picture
         }
-        let changed = picture.damage.rects.map { $0.grown(by: Self.reach) } + lost
+        let changed =
+            picture.damage.rects.map { $0.grown(by: Self.reach) } + lost
+            + takeOutdated(by: changes.captureTime, of: picture.size)
         let parts = map.inexact(in: changed)
         return parts.isEmpty ? nil : convert(parts, of: picture, into: composed)
+    }
+
+    private func takeOutdated(by time: UInt64, of size: PixelSize) -> [PixelRect] {
+        guard !outdated.isEmpty else { return [] }
+        let isTooMuch = outdated.count > Self.mostOutdated
+        let tiles = outdated.filter { $0.time <= time }.flatMap(\.tiles)
+        outdated.removeAll { $0.time <= time || isTooMuch }
+        return isTooMuch ? [PixelRect(size)] : tiles.map { ExactTiles.pixels(of: $0, in: size) }
     }
 
     private func noteFilm(_ picture: Picture) {
@@ -152,10 +175,15 @@ import BeamSession
         guard !waiting.isEmpty else { return nil }
         var shown: Picture?
         let now = MediaTime.now
-        var some: [(patch: ReceivedPatch, content: DecodedPatch, end: MediaTime)] = []
+        var some: [Waiting] = []
         swap(&some, &waiting)
-        for (patch, content, end) in some {
-            guard let next = show(patch, content, isLast: end <= now, end: end) else { continue }
+        for one in some {
+            // Nothing has come that it waits for: it isn't looked at again.
+            if let map, map.known < one.known, one.end > now {
+                waiting.append(one)
+                continue
+            }
+            guard let next = show(one.patch, one.content, isLast: one.end <= now, end: one.end) else { continue }
             shown = shown.map { next.replacing($0) } ?? next
         }
         return shown
@@ -163,8 +191,10 @@ import BeamSession
 
     private func show(_ patch: ReceivedPatch, _ content: DecodedPatch, isLast: Bool, end: MediaTime) -> Picture? {
         switch map?.take(content.plan, capturedAt: patch.hostTime, isLast: isLast, now: .now) {
-        case .wait: waiting.append((patch, content, end))
-        case .missed(let tiles): missed += tiles
+        case .wait(let known): waiting.append(Waiting(patch: patch, content: content, known: known, end: end))
+        case .missed(let tiles):
+            missed += tiles
+            outdated.append((patch.hostTime, tiles))
         case .show(let moves, let parts):
             if moves || parts.contains(where: { !$0.isEmpty }) { return show(patch, content, moves: moves, parts) }
         case nil: break
@@ -226,6 +256,9 @@ import BeamSession
     }
 
     private var pause: Duration { Self.leastRepeat * (1 << min(max(0, unanswered - 1), Self.mostDoublings)) }
+
+    /// A patch has waited for too long.
+    var isDue: Bool { waiting.first.map { $0.end <= .now } ?? false }
 
     /// Until something may have to be asked for, or a patch has waited for too long; nil: there is nothing to do.
     var timeout: Duration? {

@@ -195,7 +195,7 @@ import Synchronization
 
     private func showPictures(_ news: UInt64) {
         var pictures: [(source: Int, picture: Picture)] = []
-        for slot in slots where news & NewsFlags.bit(slot.id) != 0 {
+        for slot in slots where news & NewsFlags.bit(slot.id) != 0 || exact[slot.id]?.isDue == true {
             if let pointer = slot.viewer.pointer?.take() { window.setPointer(pointer, of: slot.id) }
             let patches = slot.viewer.patches?.takeAll() ?? []
             guard let picture = picture(of: slot, slot.viewer.slot.takeIfPresent(), patches) else { continue }

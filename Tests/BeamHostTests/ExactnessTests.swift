@@ -42,7 +42,7 @@ import Testing
         let move = PatchPlan(
             rects: [], move: PixelMove(target: PixelRect(x: 1, y: 1, width: 40, height: 30), dx: 2, dy: 7),
             basis: .init(previous: 50, needed: 50))
-        #expect(map.take(move, capturedAt: 250, isLast: false, now: time) == .wait)
+        #expect(map.take(move, capturedAt: 250, isLast: false, now: time) == .wait(until: 200))
         #expect(map.take(first, capturedAt: 200, isLast: false, now: time) == .show(moves: false, parts: [[line]]))
         #expect(map.take(move, capturedAt: 250, isLast: false, now: time) == .show(moves: true, parts: []))
         #expect(map.isAllExact)
@@ -54,7 +54,7 @@ import Testing
         #expect(map.exactCount == 16 - 6)
         // It was waited for in vain.
         let later = PatchPlan(rects: [line], basis: .init(previous: 20, needed: 20))
-        #expect(map.take(later, capturedAt: 400, isLast: false, now: time) == .wait)
+        #expect(map.take(later, capturedAt: 400, isLast: false, now: time) == .wait(until: 380))
         #expect(
             map.take(later, capturedAt: 400, isLast: true, now: time)
                 == .missed([PixelRect(x: 0, y: 0, width: 1, height: 2)]))

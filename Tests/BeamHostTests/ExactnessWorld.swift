@@ -41,6 +41,8 @@ struct ExactnessWorld {
     private var lastFrameDue = MediaTime.zero
     private var isContinued = false
     private var missesFrames = false
+    private var decodedTime: UInt64?
+    private var outdated: [(time: UInt64, tiles: [Int])] = []
     private(set) var sentPatches = 0
     private(set) var shownPatches = 0
 
@@ -180,9 +182,18 @@ struct ExactnessWorld {
 
     private mutating func show(_ changes: FrameChanges) -> Bool {
         if map == nil { map = ExactMap(size, now: now) }
+        let time = changes.captureTime
         let lost = Set(map?.take(changes, now: now).flatMap { tiles($0) } ?? [])
+        // As the window: what differs from the decoded picture before, and what patches couldn't be shown for.
+        let due = Set(outdated.filter { $0.time <= time }.flatMap(\.tiles))
+        outdated.removeAll { $0.time <= time }
+        defer { decodedTime = time }
         for tile in shown.indices where !shown[tile].isExact || lost.contains(tile) {
-            let state = state(tile, at: changes.captureTime)
+            let state = state(tile, at: time)
+            let isDrawn =
+                lost.contains(tile) || due.contains(tile)
+                || decodedTime.map { self.state(tile, at: $0).looks != state.looks } ?? true
+            guard isDrawn else { continue }
             // What a patch couldn't be shown for may be shown older by a frame that comes late, until the next one.
             if lost.contains(tile), state.time < shown[tile].since { return false }
             if state.time >= shown[tile].since { shown[tile] = (false, state.time, state.looks) }
@@ -205,9 +216,9 @@ struct ExactnessWorld {
         case nil: break
         case .wait: patches[index].waitsUntil = end
         case .missed(let missed):
-            for rect in missed {
-                for tile in tiles(ExactTiles.pixels(of: rect, in: size)) { shown[tile].isExact = false }
-            }
+            let missed = missed.flatMap { tiles(ExactTiles.pixels(of: $0, in: size)) }
+            for tile in missed { shown[tile].isExact = false }
+            outdated.append((patch.time, missed))
         case .show(let moves, let parts):
             shownPatches += 1
             let before = shown.map(\.looks)

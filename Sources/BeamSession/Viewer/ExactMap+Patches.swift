@@ -6,8 +6,8 @@ extension ExactMap {
         /// If `moves`, carry out the patch's move; then show these parts of each rectangle: those of which nothing
         /// newer is shown.
         case show(moves: Bool, parts: [[PixelRect]])
-        /// It builds on changes that haven't arrived, and may still.
-        case wait
+        /// It builds on changes that haven't arrived, and may still: until all up to this time are known.
+        case wait(until: UInt64)
         /// It builds on what isn't here, so it can't be shown, and these parts of the picture are outdated.
         case missed([PixelRect])
     }
@@ -23,15 +23,15 @@ extension ExactMap {
     ) -> Verdict {
         guard let basis = plan.basis else { return .show(moves: false, parts: plan.rects.map { show($0, at: time) }) }
         let previous = time - min(time, UInt64(basis.previous))
-        let needed = time - min(time, UInt64(basis.needed))
+        let needed = basis.needed == .max ? 0 : time - min(time, UInt64(basis.needed))
         let reading = Reading(plan, of: self)
-        if !reading.read.isEmpty, known < needed, !isLast { return .wait }
+        if !reading.read.isEmpty, known < needed, !isLast { return .wait(until: needed) }
         defer { know(from: previous, to: time) }
         let news = reading.written.filter { !isShown($0, at: time) }
         // All that is in the patch is shown already, or something newer.
         guard !news.isEmpty else { return .show(moves: false, parts: plan.rects.map { _ in [] }) }
         let isWhole = news.count == reading.written.count
-        guard reading.read.isEmpty || (isWhole && known >= needed && hasExactly(reading.read, upTo: previous)) else {
+        guard reading.read.isEmpty || (isWhole && known >= needed && hasExactly(reading.read, before: time)) else {
             return .missed(miss(news, at: time, now: now))
         }
         for tile in news { setExact(tile, at: time) }
@@ -41,8 +41,9 @@ extension ExactMap {
             parts: plan.rects.map { rect in tiles?.map { $0.intersection(rect) }.filter { !$0.isEmpty } ?? [rect] })
     }
 
-    private func hasExactly(_ tiles: [Int], upTo time: UInt64) -> Bool {
-        tiles.allSatisfy { isExact[$0] && times[$0] <= time }
+    /// Between the picture before and this one nothing else has changed.
+    private func hasExactly(_ tiles: [Int], before time: UInt64) -> Bool {
+        tiles.allSatisfy { isExact[$0] && times[$0] < time }
     }
 
     private func tile(_ number: Int) -> PixelRect {

@@ -17,7 +17,7 @@ public struct ExactMap: Sendable {
     /// How many tiles are exact.
     public internal(set) var exactCount = 0
     /// All changes of the host's screen up to this time are known: `times` has them.
-    var known: UInt64 = 0
+    public internal(set) var known: UInt64 = 0
     /// Changes that are known beyond a gap: what happened from the first of these times to the second.
     var beyond: [(from: UInt64, to: UInt64)] = []
 

@@ -74,6 +74,12 @@ package struct PatchDatagram {
         content = reader.rest
     }
 
+    /// Into how many datagrams of that size a patch is cut.
+    package static func partCount(_ patch: ExactPatch, in size: DatagramSize) -> Int {
+        let partLength = PatchLimits.partLength(in: size)
+        return (patch.content.count + partLength - 1) / partLength
+    }
+
     /// Writes a patch's datagrams at the start of `memory`, sealed, each but the last exactly `size.length` bytes, and
     /// returns their length in bytes. `memory` grows if it is too small, and is reused.
     ///
@@ -88,7 +94,7 @@ package struct PatchDatagram {
             patch.content.count <= PatchLimits.contentLength
         else { return nil }
         let partLength = PatchLimits.partLength(in: size)
-        let count = (patch.content.count + partLength - 1) / partLength
+        let count = partCount(patch, in: size)
         let parts = (parts ?? 0..<count).clamped(to: 0..<count)
         let overhead = SealedHeader.overhead + headLength
         let total =

@@ -22,7 +22,7 @@ extension Broadcast {
             for index in takers {
                 if !patch.isRepair,
                     broadcast.senders.all[index].queueChange(
-                        memory, length, segmentSize: size.length, now: now)
+                        number, memory, length, segmentSize: size.length, now: now)
                 {
                     broadcast.senders.markReady(index)
                     broadcast.totals.patches += 1
@@ -53,20 +53,38 @@ extension Broadcast {
             let address = senders.all[index].destination.address
         else { return }
         for missing in changes {
-            guard let change = sentChanges[missing.number, now: now] else { continue }
-            _ = withPatchMemory(now: now) { broadcast, memory throws(SealingError) in
-                guard
-                    let length = try PatchDatagram.write(
-                        change.patch, number: change.number, parts: missing.parts, size: change.size,
-                        sealedBy: broadcast.stream.sealer, to: &memory),
-                    length > 0, broadcast.senders.all[index].payPatchAgain(length, now: now)
-                else { return false }
-                broadcast.transmit(
-                    MediaBurst(bytes: memory, range: 0..<length, segmentSize: change.size.length, address: address),
-                    of: index, now: now)
-                broadcast.totals.patchesAgain += 1
-                return true
+            // What still waits to be sent isn't missing.
+            guard !senders.all[index].patches.isQueued(missing.number),
+                let change = sentChanges[missing.number, now: now]
+            else { continue }
+            let all = 0..<PatchDatagram.partCount(change.patch, in: change.size)
+            let wanted = (missing.parts ?? all).clamped(to: all)
+            for first in stride(from: wanted.lowerBound, to: wanted.upperBound, by: Self.partsAgain) {
+                let parts = first..<min(first + Self.partsAgain, wanted.upperBound)
+                // The viewer asks again for what the path doesn't carry now.
+                guard senders.all[index].payPatchAgain(parts.count * change.size.length, now: now) else { return }
+                send(parts, of: change, to: index, at: address, now: now)
             }
+        }
+    }
+
+    /// Parts that are sent again in one burst.
+    private static let partsAgain = 16
+
+    private mutating func send(
+        _ parts: Range<Int>, of change: SentChanges.Change, to index: Int, at address: NetworkAddress, now: MediaTime
+    ) {
+        _ = withPatchMemory(now: now) { broadcast, memory throws(SealingError) in
+            guard
+                let length = try PatchDatagram.write(
+                    change.patch, number: change.number, parts: parts, size: change.size,
+                    sealedBy: broadcast.stream.sealer, to: &memory)
+            else { return false }
+            broadcast.transmit(
+                MediaBurst(bytes: memory, range: 0..<length, segmentSize: change.size.length, address: address),
+                of: index, now: now)
+            broadcast.totals.patchesAgain += 1
+            return true
         }
     }
 

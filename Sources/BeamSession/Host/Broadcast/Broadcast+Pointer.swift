@@ -38,7 +38,7 @@ extension Broadcast {
         }
         for index in takers
         where senders.all[index].payPlace(memory.count, isRepeat: isRepeat, now: now) {
-            transmitPointer(memory, memory.count, segmentSize: memory.count, to: index, now: now)
+            transmitPointer(memory, 0..<memory.count, segmentSize: memory.count, to: index, now: now)
         }
     }
 
@@ -62,15 +62,20 @@ extension Broadcast {
         }
         for index in takers where senders.all[index].payLook(length, now: now) {
             let segment = PointerLookPart.datagramLength(in: size)
-            transmitPointer(memory, length, segmentSize: segment, to: index, now: now)
+            // A large look is more than one call to the system takes.
+            let step = segment * Pacing.longestBurst
+            for start in stride(from: 0, to: length, by: step) {
+                transmitPointer(
+                    memory, start..<min(start + step, length), segmentSize: segment, to: index, now: now)
+            }
         }
     }
 
     private mutating func transmitPointer(
-        _ bytes: [UInt8], _ length: Int, segmentSize: Int, to index: Int, now: MediaTime
+        _ bytes: [UInt8], _ range: Range<Int>, segmentSize: Int, to index: Int, now: MediaTime
     ) {
         guard let address = senders.all[index].destination.address else { return }
-        let burst = MediaBurst(bytes: bytes, range: 0..<length, segmentSize: segmentSize, address: address)
+        let burst = MediaBurst(bytes: bytes, range: range, segmentSize: segmentSize, address: address)
         senders.all[index].pointerSent(burst, now: now)
         count(burst)
         totals.pointers += 1

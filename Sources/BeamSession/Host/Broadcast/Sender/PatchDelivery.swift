@@ -23,21 +23,34 @@ struct PatchDelivery: Sendable {
 
     /// Some of a patch's sealed datagrams.
     struct Piece: Sendable {
+        /// The change's number.
+        var number: UInt32
+        var queued: MediaTime
         var memory: [UInt8]
         var range: Range<Int>
         var segmentSize: Int
     }
 
     /// Queues a patch's datagrams, the first `length` bytes of `memory`. False if too much waits already.
-    mutating func queue(_ memory: [UInt8], _ length: Int, segmentSize: Int) -> Bool {
+    mutating func queue(
+        _ number: UInt32, _ memory: [UInt8], _ length: Int, segmentSize: Int, now: MediaTime
+    ) -> Bool {
         guard queuedBytes + length <= Self.mostQueued else { return false }
         queuedBytes += length
+        // A copy: that memory is used again, and may be much longer.
+        let memory = Array(memory[..<length])
         let step = Self.pieceDatagrams * segmentSize
         for start in stride(from: 0, to: length, by: step) {
-            queue.append(Piece(memory: memory, range: start..<min(start + step, length), segmentSize: segmentSize))
+            queue.append(
+                Piece(
+                    number: number, queued: now, memory: memory, range: start..<min(start + step, length),
+                    segmentSize: segmentSize))
         }
         return true
     }
+
+    /// Parts of that change are still to be sent.
+    func isQueued(_ number: UInt32) -> Bool { queue.contains { $0.number == number } }
 
     mutating func takePiece() -> Piece? {
         guard !queue.isEmpty else { return nil }

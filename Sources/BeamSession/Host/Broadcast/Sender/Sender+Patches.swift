@@ -25,22 +25,30 @@ extension Sender {
         return true
     }
 
-    /// Queues a change that is too long to leave at once, or that has to stay behind queued ones. Only where the path bounds nothing:
-    /// elsewhere it would only be late.
-    mutating func queueChange(_ memory: [UInt8], _ length: Int, segmentSize: Int, now: MediaTime) -> Bool {
-        guard let delivery, !delivery.path.isBound else { return false }
+    /// Queues a change that is too long to leave at once, or that has to stay behind queued ones. Only where neither the path
+    /// nor the viewer's wish bounds the rate: elsewhere it would only be late.
+    mutating func queueChange(
+        _ number: UInt32, _ memory: [UInt8], _ length: Int, segmentSize: Int, now: MediaTime
+    ) -> Bool {
+        guard let delivery, !delivery.path.isBound, quota.wish.bitRate == nil else { return false }
         guard !patches.queue.isEmpty || length > min(bucket.level(now: now), PathControl.largestBurst) else {
             return false
         }
-        return patches.queue(memory, length, segmentSize: segmentSize)
+        return patches.queue(number, memory, length, segmentSize: segmentSize, now: now)
     }
 
-    /// The next piece of a change that was queued; nil: none may leave now.
+    /// Longer ones are of no use: viewers don't wait for so long.
+    private static let longestQueued = Duration.milliseconds(100)
+
+    /// The next piece of a change that was queued; nil: none may leave now, or what waits is of no use any more.
     mutating func nextPatchPiece(now: MediaTime) -> MediaBurst? {
-        guard let address = destination.address, !isSilent, let piece = patches.queue.first else {
+        guard let address = destination.address, !isSilent, delivery?.path.isBound == false,
+            let piece = patches.queue.first, now - piece.queued < Self.longestQueued
+        else {
             patches.dropQueue()
             return nil
         }
+        followPath(now: now)
         burstAllowedAt = nil
         if let time = quota.take(piece.range.count, now: now) {
             burstAllowedAt = time
@@ -60,7 +68,11 @@ extension Sender {
 
     /// The same for what the viewer has requested again.
     mutating func payPatchAgain(_ bytes: Int, now: MediaTime) -> Bool {
-        guard delivery?.payResend(bytes, now: now) == nil, quota.take(bytes, now: now) == nil else { return false }
+        guard delivery?.payResend(bytes, now: now) == nil else { return false }
+        guard quota.take(bytes, now: now) == nil else {
+            delivery?.returnResend(bytes)
+            return false
+        }
         bucket.charge(bytes, now: now)
         return true
     }

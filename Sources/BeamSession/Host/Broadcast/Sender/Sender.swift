@@ -304,7 +304,7 @@ struct Sender: Sendable {
     }
 
     /// Adapts the pacing to the path.
-    private mutating func followPath(now: MediaTime) {
+    mutating func followPath(now: MediaTime) {
         guard let (rate, burst) = delivery?.path.pace else { return }
         let slowed = limits.slowed(to: rate, burst: burst)
         guard slowed != pace else { return }
@@ -369,7 +369,10 @@ struct Sender: Sendable {
     mutating func begin(at position: Int) { cursor = Cursor(current: nil, next: .frame(position: position)) }
 
     /// Stops within the layer: the next frame sent has to be a keyframe.
-    mutating func interrupt() { cursor = Cursor() }
+    mutating func interrupt() {
+        cursor = Cursor()
+        patches.dropQueue()
+    }
 
     /// How long a requested keyframe may take: `KeyframeSchedule.minimumInterval`, and as much again for the encoder.
     private static let keyframePatience = Duration.milliseconds(400)
@@ -402,7 +405,7 @@ struct Sender: Sendable {
 
     /// Stops the stream until the next hello. False if there was none.
     mutating func stop() -> Bool {
-        cursor = Cursor()
+        interrupt()
         tail.stop()
         keyframeRetry = nil
         return destination.stop()
