@@ -8,8 +8,8 @@ final class ChangePatches: Sendable {
     /// The most pixels of a change without a move. Larger ones go by video, unless a quarter or more has moved.
     private static let mostPixels = 640 * 360
     /// The longest content of a change, and of one with a move, in bytes.
-    private static let longestChange = 24 << 10
-    private static let longestMove = 40 << 10
+    private static let longestChange = 48 << 10
+    private static let longestMove = 96 << 10
     /// The longest content in bytes if what moves has to be sent whole, because viewers may not have it exactly, and the
     /// least time between two such changes. After one of them it can be moved.
     private static let longestWhole = 224 << 10
@@ -18,7 +18,7 @@ final class ChangePatches: Sendable {
     private static let changeTime = 0.002
     /// What changes may take on average, in bits a second, and at once, in bytes: motion is the video's.
     private static let changeRate = 6_000_000
-    private static let changeBurst = 96 << 10
+    private static let changeBurst = 128 << 10
     /// The same for changes with a move, where no path bounds the rate: the video would mostly take more.
     private static let moveRate = 40_000_000
     private static let moveBurst = 256 << 10
@@ -93,14 +93,14 @@ final class ChangePatches: Sendable {
             moves && change.hasUnsent && changes.wholeSentAt.map { now - $0 >= wholePause } ?? true
         if isWhole { changes.wholeSentAt = now }
         guard isWhole || pixels <= mostPixels else { return nil }
-        if !isWhole, changes.tooLarge.pictures > 0, pixels >= changes.tooLarge.pixels {
+        if !moves, changes.tooLarge.pictures > 0, pixels >= changes.tooLarge.pixels {
             changes.tooLarge.pictures -= 1
             return nil
         }
         let most = isWhole ? longestWhole : moves ? longestMove : longestChange
         let limit = min(most, rate.map { Int(clamping: Double($0) * changeTime / 8) } ?? .max)
         guard let content = changes.codec.encode(change.plan, of: picture.buffer, atMost: limit) else {
-            changes.tooLarge = (pixels / 2, pausePictures)
+            if !moves { changes.tooLarge = (pixels / 2, pausePictures) }
             return nil
         }
         let isPaid =

@@ -131,25 +131,52 @@ public struct ChangedCells: Sendable {
         }
     }
 
-    /// What is marked as rectangles of pixels that don't overlap: at most `most`; if there are more, they cover some cells
-    /// that aren't marked.
+    /// Bytes that a rectangle takes in a patch, and each of its pixels on average: what decides whether unmarked cells
+    /// between marked ones are taken along.
+    private static let rectangleCost = 10.0
+    private static let pixelCost = 0.3
+    /// Cells between two marked ones of a row that are taken along; more are tried if there are too many rectangles.
+    private static let gaps = [0, 2, 8, Int.max]
+
+    /// What is marked as rectangles of pixels that don't overlap: at most `most`. They may cover some cells that aren't
+    /// marked, if that makes a patch shorter.
     public func rectangles(most: Int) -> [PixelRect] {
+        let extent = self.extent
+        guard !extent.isEmpty else { return [] }
+        var best = (rects: [extent], cost: Self.cost([extent]))
+        for gap in Self.gaps {
+            guard let rects = rectangles(most: most, gap: gap) else { continue }
+            let cost = Self.cost(rects)
+            if cost < best.cost { best = (rects, cost) }
+        }
+        guard best.rects.count == 1, extent.height > ExactTiles.side else { return best.rects }
+        let coarse = coarseRectangles(most: most)
+        return Self.cost(coarse) < best.cost ? coarse : best.rects
+    }
+
+    private static func cost(_ rects: [PixelRect]) -> Double {
+        rects.reduce(0) { $0 + rectangleCost + pixelCost * Double($1.area) }
+    }
+
+    /// Parts of rows with at most `gap` unmarked cells between two marked ones; those of the same columns in rows that follow
+    /// one another are one rectangle. Nil: there are more than `most`.
+    private func rectangles(most: Int, gap: Int) -> [PixelRect]? {
         var closed: [PixelRect] = []
         var open: [(columns: Range<Int>, top: Int)] = []
         var last: [Range<Int>] = []
         for row in 0...bounds.height {
-            let runs = row < bounds.height ? self.runs(row) : []
+            let runs = row < bounds.height ? self.runs(row, gap: gap) : []
             guard runs != last else { continue }
             // Most rows have the runs of the one before.
             for old in open where !runs.contains(old.columns) { closed.append(pixels(old.columns, old.top..<row)) }
             open = runs.map { run in (run, open.first { $0.columns == run }?.top ?? row) }
             last = runs
-            if closed.count + open.count > most { return coarseRectangles(most: most) }
+            if closed.count + open.count > most { return nil }
         }
         return closed
     }
 
-    private func runs(_ row: Int) -> [Range<Int>] {
+    private func runs(_ row: Int, gap: Int) -> [Range<Int>] {
         var runs: [Range<Int>] = []
         for word in 0..<words {
             var rest = bits[row * words + word]
@@ -157,7 +184,7 @@ public struct ChangedCells: Sendable {
                 let first = rest.trailingZeroBitCount
                 let count = (~(rest >> UInt64(first))).trailingZeroBitCount
                 let run = word * 64 + first..<word * 64 + first + count
-                if let last = runs.last, last.upperBound == run.lowerBound {
+                if let last = runs.last, run.lowerBound - last.upperBound <= gap {
                     runs[runs.count - 1] = last.lowerBound..<run.upperBound
                 } else {
                     runs.append(run)
