@@ -18,20 +18,27 @@ struct ChangeLog {
 
     /// The screen has changed in `damage`, and looks like this since `time`.
     mutating func add(_ damage: DamageRegion, of size: PixelSize, at time: MediaTime) {
-        let time = time.microseconds
+        let changes = damage.clipped(to: PixelRect(size)).rects.map {
+            FrameChanges.Change(
+                rect: ExactTiles.pixels(of: ExactTiles.touched(by: $0), in: size), time: time.microseconds)
+        }
+        add(changes, of: size, at: time)
+    }
+
+    /// The screen has changed in these parts, the last one last, and looks like this since `time`.
+    mutating func add(_ added: [FrameChanges.Change], of size: PixelSize, at time: MediaTime) {
         guard size == self.size else {
             self.size = size
-            (changes, sinceFrame, floor) = ([], nil, time)
+            (changes, sinceFrame, floor) = ([], nil, time.microseconds)
             return
         }
-        for rect in damage.clipped(to: PixelRect(size)).rects {
-            let aligned = ExactTiles.pixels(of: ExactTiles.touched(by: rect), in: size)
-            if let same = changes.lastIndex(where: { $0.rect == aligned }) {
+        for change in added {
+            if let same = changes.lastIndex(where: { $0.rect == change.rect }) {
                 // As a caret that blinks.
                 changes.remove(at: same)
                 if let count = sinceFrame, same >= changes.count + 1 - count { sinceFrame = count - 1 }
             }
-            changes.append(FrameChanges.Change(rect: aligned, time: time))
+            changes.append(change)
             sinceFrame = sinceFrame.map { $0 + 1 }
         }
         let excess = changes.count - Self.most

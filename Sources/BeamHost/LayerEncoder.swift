@@ -101,7 +101,13 @@ struct LayerEncoder {
         lastOffer = now
         isFresh = true
         if Self.isMotion(picture) { lastMotion = now }
-        if patches != nil { changes.add(picture.damage, of: picture.size, at: picture.time) }
+        if patches != nil {
+            if let said = picture.changes {
+                changes.add(said.changes, of: picture.size, at: picture.time)
+            } else {
+                changes.add(picture.damage, of: picture.size, at: picture.time)
+            }
+        }
         setSize(settings.outputSize(for: picture.size))
         guard demand.isWatched else {
             hasMissed = true

@@ -27,7 +27,7 @@ enum {
     MOST_PLACES = 24,
     // Percent of the samples: a motion explains at least so many, and one that explains so many isn't compared with others.
     LEAST_MATCHES = 30,
-    SURE_MATCHES = 70,
+    SURE_MATCHES = 90,
 };
 
 typedef struct sample {
@@ -167,9 +167,8 @@ static int matches(const search *search, beam_motion motion) {
     return count;
 }
 
-// Tries a motion. Returns whether it explains so much that others needn't be tried.
-static int try_motion(search *search, beam_motion motion) {
-    if (!motion.dx && !motion.dy) return 0;
+static void try_motion(search *search, beam_motion motion) {
+    if (!motion.dx && !motion.dy) return;
     const int count = matches(search, motion);
     // Of equals, as with lines that are all alike, the shortest.
     const int length = abs(motion.dx) + abs(motion.dy), best = abs(search->best.dx) + abs(search->best.dy);
@@ -177,8 +176,10 @@ static int try_motion(search *search, beam_motion motion) {
         search->best = motion;
         search->matches = count;
     }
-    return search->matches * 100 >= SURE_MATCHES * search->count;
 }
+
+// The best motion so far explains so much that others needn't be tried.
+static int is_sure(const search *search) { return search->matches * 100 >= SURE_MATCHES * search->count; }
 
 // Looks for a sample in the earlier picture, within `reach` of its place.
 static void follow(search *search, sample from, beam_size reach) {
@@ -202,9 +203,8 @@ static void follow(search *search, sample from, beam_size reach) {
             found[count++] = (beam_motion){x0 + x - from.x, y - from.y};
         }
     }
-    for (int i = 0; i < count; i++) {
-        if (try_motion(search, found[i])) return;
-    }
+    // Letters look alike from one row to the next: not the first place that fits is the right one, but the best.
+    for (int i = 0; i < count; i++) try_motion(search, found[i]);
 }
 
 int beam_find_motion(beam_const_plane picture, beam_const_plane before, beam_size size, beam_rect area, beam_size reach,
@@ -214,10 +214,9 @@ int beam_find_motion(beam_const_plane picture, beam_const_plane before, beam_siz
     if (size.width < CELL) return 0;
     search.count = take_samples(picture, before, area, search.run, samples);
     if (search.count < LEAST_SAMPLES) return 0;
-    int is_found = try_motion(&search, last);
-    for (int i = 0; !is_found && i < ANCHORS; i++) {
+    try_motion(&search, last);
+    for (int i = 0; !is_sure(&search) && i < ANCHORS; i++) {
         follow(&search, samples[search.count * (2 * i + 1) / (2 * ANCHORS)], reach);
-        is_found = search.matches * 100 >= SURE_MATCHES * search.count;
     }
     if (search.matches * 100 < LEAST_MATCHES * search.count) return 0;
     *motion = search.best;

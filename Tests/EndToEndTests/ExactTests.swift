@@ -122,7 +122,8 @@ extension EndToEnd {
                     pause(seconds: 0.03)
                 }
             }
-            #expect(exactSeconds() >= 3)
+            let shares = pair.viewer.events("stats").dropFirst(before).compactMap { $0.number("exact") }
+            #expect(exactSeconds() >= 3, "\(shares)")
             let isEqual = try eventually(timeout: 30) { try pair.isEqual }
             let difference = isEqual ? "" : try pair.difference
             let figures = pair.viewer.events("stats").last.map { "\($0)" } ?? ""
