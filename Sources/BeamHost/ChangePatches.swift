@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamPixels
+import BeamWire
 import Synchronization
 
 /// Makes patches of small changes, and of what has moved. Used by the capture's thread; what others tell it waits for the
@@ -78,6 +79,10 @@ final class ChangePatches: Sendable {
             guard let change = changes.planner.plan(picture, mostPixels: Self.mostPixels) else { return (picture, nil) }
             var picture = picture
             picture.damage = change.damage
+            // If the encoder skips this picture, the next one still says when these parts have changed.
+            let time = picture.time.microseconds
+            picture.changes = FrameChanges(
+                captureTime: time, changes: change.parts.map { FrameChanges.Change(rect: $0, time: time) })
             // What was drawn looks as before.
             guard !change.damage.isEmpty else { return (picture, []) }
             return (picture, Self.content(of: change, picture, &changes, rate: rate, now: now))

@@ -62,14 +62,6 @@ final class PatchStage: Sendable {
             return picture
         }
         var (picture, content) = changes.take(picture, rate: demand.bitRate, now: now)
-        // If the encoder skips this picture, the next one still says when this one's parts have changed.
-        let time = picture.time.microseconds
-        picture.changes = FrameChanges(
-            captureTime: time,
-            changes: picture.damage.clipped(to: PixelRect(picture.size)).rects.map {
-                FrameChanges.Change(
-                    rect: ExactTiles.pixels(of: ExactTiles.touched(by: $0), in: picture.size), time: time)
-            })
         guard let content else { return picture }
         picture.isSentExactly = true
         if !content.isEmpty {

@@ -9,7 +9,10 @@ public struct ChangePlanner {
         public var plan: PatchPlan
         /// What has really changed of the picture.
         public var damage: DamageRegion
-        /// The tiles of which the plan has something.
+        /// The tiles of which the plan has something, and no others, as rectangles of pixels: what frames say of the change.
+        /// A tile that a frame names and the patch hasn't wouldn't count as exact any more.
+        public var parts: [PixelRect]
+        /// The same tiles by their numbers.
         fileprivate var tiles: [Int]
         /// Some tiles are sent whole because viewers may not have them exactly.
         public var hasUnsent: Bool
@@ -90,8 +93,17 @@ public struct ChangePlanner {
         }
         let damage = found.changed.rectangles(most: DamageRegion.limit)
         return Change(
-            plan: plan, damage: damage.reduce(into: DamageRegion()) { $0.insert($1) }, tiles: tiles,
+            plan: plan, damage: damage.reduce(into: DamageRegion()) { $0.insert($1) },
+            parts: Self.rectangles(of: tiles, in: picture.size), tiles: tiles,
             hasUnsent: hasUnsent)
+    }
+
+    private static func rectangles(of tiles: [Int], in size: PixelSize) -> [PixelRect] {
+        var marked = [Bool](repeating: false, count: ExactTiles.across(size) * ExactTiles.down(size))
+        for tile in tiles { marked[tile] = true }
+        return ExactTiles.rectangles(marked, across: ExactTiles.across(size), most: marked.count).map {
+            ExactTiles.pixels(of: $0, in: size)
+        }
     }
 
     /// Calls `body` with the pixels of each tile of which the patch has only a part.
