@@ -17,20 +17,6 @@ struct Receiver: Sendable {
         case silent
     }
 
-    /// The keys of a version 2 session's datagrams.
-    struct Keys: Sendable {
-        var own: MediaUplink
-        var media: MediaKeyRing
-    }
-
-    /// Probes that wait to be acknowledged; a host sends three at a time.
-    private static let mostProbes = 16
-    /// The longest plaintext of feedback in bytes: what fits into a datagram that passes where the host's shortest do.
-    private static let longestFeedback = MediaLimits.feedbackLength - SealedHeader.overhead
-
-    let takesSound: Bool
-    let takesPatches: Bool
-    let takesPointer: Bool
     private var outputs = OutputQueue<Output>()
     private var media = MediaLiveness()
     /// Nil in version 1, which doesn't encrypt, and while there is no session.
@@ -40,49 +26,33 @@ struct Receiver: Sendable {
     /// Rate limit on the ports that the host names.
     private var port = Announcement<UInt16>()
     private(set) var reassembler = Reassembler()
-    /// Arrivals, for the reports to the host.
-    private var arrivals = ArrivalLog()
-    private var keyframeRequest = KeyframeRequest()
-    /// A viewer that this one relays to needs a keyframe after this frame.
-    private var keyframeWantedAfter: SequenceNumber?
-    private var lastDelivered: SequenceNumber?
+    private var reports = PathReports()
     private(set) var playout: PlayoutBuffer
-    private(set) var sound = SoundReceiver()
-    private var patches = PatchAssembly()
-    private var pointer = PointerReceiver()
+    private(set) var beside: BesidePictures
     /// When the session began.
     private var began = MediaTime.zero
-    private var exactRequest = ExactRequest()
     /// That of the last frame that was delivered.
     private var pictureSize: PixelSize?
-    /// The host passes on what another one shares: patches' times are of that one's clock.
-    private var isRelayed = false
-    /// The host's bandwidth estimate and its sending rate.
-    private var rates: StreamState.Rates?
     private var clock = HostClock()
     private var clockError: Duration?
-    /// The numbers of probes of the path's MTU that wait to be acknowledged.
-    private var probes: [UInt16] = []
     /// The last datagram's plaintext; its memory is reused.
     private var opened: [UInt8] = []
 
     /// - Parameter buffer: the playout delay; nil: adaptive.
     init(buffer: Duration?, takesSound: Bool, takesPatches: Bool = false, takesPointer: Bool = false) {
         playout = PlayoutBuffer(fixed: buffer)
-        self.takesSound = takesSound
-        self.takesPatches = takesPatches
-        self.takesPointer = takesPointer
+        beside = BesidePictures(takesSound: takesSound, takesPatches: takesPatches, takesPointer: takesPointer)
     }
 
     var statistics: ViewerStatistics {
         var statistics = reassembler.statistics
         statistics.roundTrip = clock.roundTrip
         statistics.clockError = clockError
-        statistics.keyframesRequested = keyframeRequest.count
-        statistics.estimatedRate = rates.map { Int($0.estimated) * 1000 }
-        statistics.usedRate = rates.map { Int($0.used) * 1000 }
+        statistics.keyframesRequested = reports.keyframesRequested
+        statistics.estimatedRate = reports.rates.map { Int($0.estimated) * 1000 }
+        statistics.usedRate = reports.rates.map { Int($0.used) * 1000 }
         statistics.buffer = playout.delay
-        statistics.sound = sound.statistics
+        statistics.sound = beside.sound.statistics
         return statistics
     }
 
@@ -105,11 +75,8 @@ struct Receiver: Sendable {
         setKeys(keys)
         port.forget()
         reassembler.reset(canAsk: isSealed)
-        sound.restart()
-        patches = PatchAssembly()
-        exactRequest.removeAll()
+        if beside.restart() { outputs.append(.pass(.pointer(.inPicture))) }
         pictureSize = nil
-        forgetPointer()
         playout.removeAll()
         media.broadcast(nil, now: now)
         guard let mediaPort else { return perform(media.stop(), now: now) }
@@ -123,19 +90,14 @@ struct Receiver: Sendable {
         if hasMoved { perform(media.hostMoved(now: now), now: now) }
     }
 
-    /// Each connection has a new key for the viewer's datagrams. The media key stays, or is a later one.
     private mutating func setKeys(_ new: (own: SealingKey, media: SealingKey)?) {
         media.isAnswered = new != nil
-        guard let new else { return keys = nil }
-        var both = keys ?? Keys(own: MediaUplink(new.own), media: MediaKeyRing())
-        both.own.setKey(new.own)
-        both.media.add(new.media)
-        keys = both
+        keys = new.map { Keys($0, after: keys) }
     }
 
     /// The host knows this viewer by another key, and its clock is measured anew.
     mutating func greet(isRelayed: Bool, now: MediaTime) {
-        self.isRelayed = isRelayed
+        beside.isRelayed = isRelayed
         perform(media.helloNow(now: now), now: now)
         clock = HostClock()
     }
@@ -182,17 +144,17 @@ struct Receiver: Sendable {
 
     mutating func decoderFailed() { reassembler.decoderFailed() }
 
-    mutating func wantKeyframe() { keyframeWantedAfter = keyframeWantedAfter ?? lastDelivered }
+    mutating func wantKeyframe() { reports.wantKeyframe() }
 
     /// These rectangles of tiles (`ExactTiles`) aren't exact here, or at somebody to whom the picture is passed on.
     mutating func want(exact tiles: [PixelRect], now: MediaTime) {
-        if let pictureSize { exactRequest.add(tiles, of: pictureSize, now: now) }
+        if let pictureSize { beside.want(exact: tiles, of: pictureSize, now: now) }
     }
 
     mutating func hold(_ time: Duration) { playout.hold = time }
 
     /// Sound is wanted again: what wasn't sent meanwhile isn't lost.
-    mutating func restartSound() { sound.restart() }
+    mutating func restartSound() { beside.restartSound() }
 
     /// The host's answer to a ping. Returns whether another ping is of use.
     mutating func pong(sent: UInt64, clock microseconds: UInt64, now: MediaTime) -> Bool {
@@ -232,9 +194,7 @@ struct Receiver: Sendable {
         return plaintext.withUnsafeBytes { part in
             switch kind {
             case .state: return take(StreamState(part), now: now)
-            case .sound: return takeSound(part, wireLength: bytes.count, now: now) ? .sound : nil
-            case .patch: return takePatch(part, wireLength: bytes.count, now: now) ? .sound : nil
-            case .pointer: return takePointer(part, wireLength: bytes.count, now: now) ? .sound : nil
+            case .sound, .patch, .pointer: return takeBeside(kind, part, wireLength: bytes.count, now: now)
             case .parity: return takeParity(part, wireLength: bytes.count, now: now) ? .media : nil
             default:
                 do throws(MediaDatagramError) {
@@ -256,64 +216,16 @@ struct Receiver: Sendable {
         }
     }
 
-    /// False if it is malformed, or this viewer takes no sound.
-    private mutating func takeSound(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
-        guard takesSound else { return false }
-        sound.roundTrip = clock.roundTrip
-        let offset = clock.offset
-        let isValid = sound.insert(plaintext, now: now) { entry in
-            let sound = ReceivedSound(
-                opus: Array(entry.opus), number: entry.number, time: entry.time, begins: entry.flags.contains(.begins),
-                ends: entry.flags.contains(.ends), isReduced: entry.flags.contains(.reduced), arrival: now,
-                clockOffset: offset)
-            outputs.append(.pass(.sound(sound)))
+    /// Nil if it is malformed, or this viewer doesn't take what it belongs to.
+    private mutating func takeBeside(
+        _ kind: SealedHeader.Kind, _ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime
+    ) -> MediaLiveness.Arrival? {
+        let isValid = beside.insert(kind, plaintext, clock: clock, session: began, now: now) {
+            outputs.append(.pass($0))
         }
+        guard let isValid else { return nil }
         reassembler.received(wireLength: wireLength, isValid: isValid)
-        return isValid
-    }
-
-    /// False if it is malformed, or this viewer takes no patches.
-    private mutating func takePatch(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
-        guard takesPatches else { return false }
-        patches.roundTrip = clock.roundTrip
-        do throws(PatchDatagramError) {
-            let finished = try patches.insert(PatchDatagram(plaintext), now: now)
-            reassembler.received(wireLength: wireLength, isValid: true)
-            guard let finished else { return true }
-            let captured = isRelayed ? nil : MediaTime(microseconds: finished.hostTime)
-            outputs.append(
-                .pass(
-                    .patch(
-                        ReceivedPatch(
-                            content: finished.content, hostTime: finished.hostTime,
-                            captureTime: captured.flatMap { clock.local($0) }, arrival: now,
-                            pictureSize: finished.pictureSize, session: began,
-                            isRepair: finished.isRepair))))
-            return true
-        } catch {
-            reassembler.received(wireLength: wireLength, isValid: false)
-            return false
-        }
-    }
-
-    /// False if it is malformed, or this viewer draws no pointers.
-    private mutating func takePointer(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
-        guard takesPointer else { return false }
-        do throws(PointerDatagramError) {
-            let hasChanged = try pointer.insert(PointerDatagram(plaintext), now: now)
-            reassembler.received(wireLength: wireLength, isValid: true)
-            if hasChanged { outputs.append(.pass(.pointer(pointer.pointer))) }
-            return true
-        } catch {
-            reassembler.received(wireLength: wireLength, isValid: false)
-            return false
-        }
-    }
-
-    /// Another session says anew where the pointer is.
-    private mutating func forgetPointer() {
-        if pointer.pointer != .inPicture { outputs.append(.pass(.pointer(.inPicture))) }
-        pointer = PointerReceiver()
+        return isValid ? .sound : nil
     }
 
     private mutating func take(_ state: StreamState, now: MediaTime) -> MediaLiveness.Arrival? {
@@ -325,10 +237,8 @@ struct Receiver: Sendable {
         if let newest = state.newest, reassembler.layer ?? state.layer == state.layer {
             reassembler.announced(newest, now: now)
         }
-        if takesPatches, let newest = state.newestChange { patches.announced(newest, now: now) }
-        rates = state.rates ?? rates
-        if state.wantsReport { arrivals.reportNow(now: now) }
-        if let probe = state.probe, probes.count < Self.mostProbes { probes.append(probe) }
+        if let newest = state.newestChange { beside.announced(change: newest, now: now) }
+        reports.take(state, now: now)
         // Only the tail probe says nothing but the newest frame.
         return state.rates == nil && state.probe == nil ? .pause : .answer
     }
@@ -337,7 +247,7 @@ struct Receiver: Sendable {
 
     private mutating func deliver(now: MediaTime) {
         while let frame = reassembler.nextFrame() {
-            playout.put(frame, isPathBound: rates?.isPathBound ?? false, now: now)
+            playout.put(frame, isPathBound: reports.rates?.isPathBound ?? false, now: now)
         }
         play(now: now)
     }
@@ -346,9 +256,8 @@ struct Receiver: Sendable {
         while var frame = playout.next(now: now) {
             frame.captureTime = frame.captureTime.flatMap { clock.local($0) }
             frame.session = began
-            lastDelivered = SequenceNumber(frame.number)
             pictureSize = frame.unit.size
-            if frame.isKeyframe { keyframeWantedAfter = nil }
+            reports.delivered(frame)
             clockError = clock.error(now: frame.lastArrival)
             outputs.append(.pass(.deliver(frame)))
         }
@@ -375,22 +284,16 @@ struct Receiver: Sendable {
 
     private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
         guard isSealed, media.isOpen else { return nil }
-        if !probes.isEmpty { return now }
         // Read with each datagram: nothing is allocated.
-        var next = keyframeRequest.deadline ?? .distantFuture
+        var next = min(reports.deadline(now: now), beside.deadline(now: now))
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
-        if let deadline = arrivals.deadline { next = min(next, deadline) }
-        if let deadline = sound.deadline { next = min(next, deadline) }
-        if let deadline = patches.deadline { next = min(next, deadline) }
-        if let deadline = exactRequest.deadline(now: now) { next = min(next, deadline) }
-        if let deadline = pointer.deadline { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
     /// Notes what has changed by an input or a deadline. To be called before `arm`.
     mutating func review(now: MediaTime) {
-        updateKeyframeRequest(now: now)
-        reassembler.moveArrivalEvents(to: &arrivals)
+        let canAsk = canAskForKeyframes
+        reports.review(&reassembler, canAskForKeyframes: canAsk, now: now)
         notePictures(now: now)
     }
 
@@ -410,44 +313,20 @@ struct Receiver: Sendable {
     // MARK: What the host is told
 
     /// Version 1 hosts can't be asked: they send a keyframe every two seconds.
-    private mutating func updateKeyframeRequest(now: MediaTime) {
-        let canAsk = isSealed && media.isOpen && isBroadcasting != false
-        let isNeeded = reassembler.keyframeNeededAfter != nil || keyframeWantedAfter != nil
-        keyframeRequest.update(isWanted: canAsk && isNeeded, now: now)
-    }
+    private var canAskForKeyframes: Bool { isSealed && media.isOpen && isBroadcasting != false }
 
     /// Sends requests and the arrival report.
     private mutating func giveFeedback(now: MediaTime) {
         guard isSealed, media.isOpen else { return }
-        while !probes.isEmpty {
-            send(Feedback(probes: Array(probes.prefix(Feedback.mostProbes))))
-            probes.removeFirst(min(probes.count, Feedback.mostProbes))
-        }
+        for feedback in reports.takeProbes() { send(feedback) }
         // Apart from the reports, because these requests together may take most of a datagram.
         var request = Feedback(layer: reassembler.layer ?? 0)
-        request.inexact = exactRequest.take(now: now)
-        request.missingChanges = patches.takeRequests(now: now)
-        request.look = pointer.takeRequest(now: now)
+        beside.addRequests(to: &request, now: now)
         send(request)
-        var missing = reassembler.takeRequests(now: now)[...]
-        updateKeyframeRequest(now: now)
-        var feedback = Feedback(layer: reassembler.layer ?? 0)
-        if keyframeRequest.take(now: now) {
-            feedback.keyframeAfter = reassembler.keyframeNeededAfter ?? keyframeWantedAfter
-        }
-        reassembler.moveArrivalEvents(to: &arrivals)
-        feedback.report = arrivals.take(now: now)
-        feedback.sound = sound.takeFeedback(now: now)
-        repeat {
-            var length = feedback.encodedLength
-            while let next = missing.first, length == 0 || length + next.encodedLength <= Self.longestFeedback {
-                feedback.missing.append(next)
-                length += next.encodedLength
-                missing.removeFirst()
-            }
-            send(feedback)
-            feedback = Feedback(layer: feedback.layer)
-        } while !missing.isEmpty
+        let canAsk = canAskForKeyframes
+        let sound = beside.takeSoundFeedback(now: now)
+        let all = reports.take(&reassembler, sound: sound, canAskForKeyframes: canAsk, now: now)
+        for feedback in all { send(feedback) }
     }
 
     private mutating func send(_ feedback: Feedback) {
@@ -469,7 +348,7 @@ struct Receiver: Sendable {
             case .announce(let port): outputs.append(.announce(localPort: port))
             case .testControl: outputs.append(.testControl)
             case .stalled(let time, let isSilent):
-                let cause = isSealed ? arrivals.stallCause : .loss
+                let cause = isSealed ? reports.stallCause : .loss
                 outputs.append(.pass(.event(.stalled(time, isSilent ? .nothingArrives : cause))))
                 if isSilent { outputs.append(.silent) }
             case .tell(let event): outputs.append(.pass(.event(event)))

@@ -205,7 +205,7 @@ public struct ViewerSession: Sendable {
 
     private mutating func enter(_ secure: Admission.Admitted.Secure, now: MediaTime) {
         emit(.hostRelays(secure.features.relays))
-        if receiver.takesPatches { emit(.hostHasPatches(hasPatches)) }
+        if receiver.beside.takesPatches { emit(.hostHasPatches(hasPatches)) }
         take(.broadcast(secure.session.isBroadcasting), now: now)
         receiver.greet(isRelayed: secure.features.relays > 0, now: now)
         settleReceiver(now: now)
@@ -215,7 +215,7 @@ public struct ViewerSession: Sendable {
         patchTakers.forget(as: .exact)
         tellPatchTakers(asked.patchTakers, now: now)
         if asked.shownSize != nil { send(asked.shownSize) }
-        if secure.features.contains(.sound), receiver.takesSound {
+        if secure.features.contains(.sound), receiver.beside.takesSound {
             emit(.hostHasSound)
             if !asked.sound { send(.soundWanted(false)) }
         }
@@ -279,7 +279,7 @@ public struct ViewerSession: Sendable {
     private mutating func tell(_ takers: PatchTakers) { if hasPatches { send(.patchTakers(takers)) } }
 
     /// The host may send exact patches, and this viewer takes some.
-    public var hasPatches: Bool { receiver.takesPatches && admission.features?.contains(.patches) == true }
+    public var hasPatches: Bool { receiver.beside.takesPatches && admission.features?.contains(.patches) == true }
 
     /// Through how many relays the host's picture comes.
     public var relays: Int { admission.features?.relays ?? 0 }

@@ -52,7 +52,7 @@ struct SoundFuzzTests {
             let datagram = try sealer.seal(.sound, bytes)
             datagram.withUnsafeBytes { session.handleDatagram($0, now: now) }
             try drain(&session, now: now)
-            #expect(session.receiver.sound.missingCount <= 128)
+            #expect(session.receiver.beside.sound.missingCount <= 128)
             now = now + .microseconds(Int64.random(in: 0...20_000, using: &random))
             try drain(&session, now: now)
         }
