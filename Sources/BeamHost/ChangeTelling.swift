@@ -1,0 +1,43 @@
+import BeamMedia
+import BeamWire
+
+/// Says in a layer's frames which parts of the screen have changed since the frame before, where somebody takes exact
+/// patches beside the frames. Used by the encode stage's thread only.
+struct ChangeTelling {
+    private let patches: PatchStage
+    private var log = ChangeLog()
+    /// The source's size, and when the screen looked like the picture that was coded last.
+    private var screen: (size: PixelSize, time: MediaTime)?
+    /// The last frame has said what changed.
+    private(set) var hasSaid = false
+
+    init(_ patches: PatchStage) { self.patches = patches }
+
+    /// Takes what has changed in a new picture from the source, whether or not it will be coded.
+    mutating func offered(_ picture: Picture) {
+        if let said = picture.changes {
+            log.add(said.changes, of: picture.size, at: picture.time)
+        } else {
+            log.add(picture.damage, of: picture.size, at: picture.time)
+        }
+    }
+
+    /// The frames from now on show this picture.
+    mutating func coding(_ picture: Picture) { screen = (picture.size, picture.time) }
+
+    /// The last frame hasn't said what changed, but one of that size would.
+    func isLacking(at size: PixelSize?) -> Bool { !hasSaid && screen?.size == size }
+
+    /// Puts into the frame what has changed, if somebody wants it and the frame has the screen's size.
+    mutating func say(in frame: inout EncodedFrame, isWanted: Bool) {
+        guard isWanted, let screen, screen.size == frame.unit.size else {
+            if hasSaid { patches.framesSay(size: nil) }
+            hasSaid = false
+            return
+        }
+        let said = log.take(at: screen.time, of: screen.size, isContinued: hasSaid && !frame.isKeyframe)
+        frame.unit = said.inserted(into: frame.unit)
+        hasSaid = true
+        patches.framesSay(size: screen.size)
+    }
+}
