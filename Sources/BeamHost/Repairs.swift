@@ -67,21 +67,9 @@ final class Repairs: @unchecked Sendable {
             }
             guard let asked else { return nil }
             // Without the lock: what is asked for may be large.
-            let tiles = Self.joined(asked.tiles, of: asked.picture.size)
+            let tiles = ExactTiles.joined(asked.tiles, in: ExactTiles.grid(asked.picture.size))
             if !tiles.isEmpty { return Work(picture: asked.picture, tiles: tiles) }
         }
-    }
-
-    private static func joined(_ tiles: [PixelRect], of size: PixelSize) -> [PixelRect] {
-        let (across, down) = (ExactTiles.across(size), ExactTiles.down(size))
-        let bounds = PixelRect(x: 0, y: 0, width: across, height: down)
-        var marked = [Bool](repeating: false, count: across * down)
-        for rect in tiles.map({ $0.intersection(bounds) }) where !rect.isEmpty {
-            for row in rect.y..<rect.maxY {
-                for tile in row * across + rect.x..<row * across + rect.maxX { marked[tile] = true }
-            }
-        }
-        return ExactTiles.rectangles(marked, across: across, most: marked.count)
     }
 
     /// Whether the screen still looks like this. What is wanted of it otherwise will be asked for again.

@@ -6,6 +6,11 @@ public enum ExactTiles {
     public static func across(_ size: PixelSize) -> Int { (size.width + side - 1) / side }
     public static func down(_ size: PixelSize) -> Int { (size.height + side - 1) / side }
 
+    /// All tiles of a picture of that size, as a rectangle of tiles.
+    public static func grid(_ size: PixelSize) -> PixelRect {
+        PixelRect(x: 0, y: 0, width: across(size), height: down(size))
+    }
+
     /// The tiles that touch `rect`, as a rectangle of tiles; `rect` lies inside the picture.
     public static func touched(by rect: PixelRect) -> PixelRect {
         let (left, top) = (rect.x / side, rect.y / side)
@@ -25,6 +30,18 @@ public enum ExactTiles {
         !rect.isEmpty && PixelRect(size).contains(rect) && rect.x % side == 0 && rect.y % side == 0
             && (rect.width % side == 0 || rect.maxX == size.width)
             && (rect.height % side == 0 || rect.maxY == size.height)
+    }
+
+    /// Rectangles of tiles that may overlap or lie outside of the grid, as ones inside of it that don't overlap: at most
+    /// `most`, and if there are more, they cover some other tiles, too.
+    public static func joined(_ tiles: [PixelRect], in grid: PixelRect, most: Int = .max) -> [PixelRect] {
+        var marked = [Bool](repeating: false, count: grid.area)
+        for rect in tiles.map({ $0.intersection(grid) }) where !rect.isEmpty {
+            for row in rect.y..<rect.maxY {
+                for tile in row * grid.width + rect.x..<row * grid.width + rect.maxX { marked[tile] = true }
+            }
+        }
+        return rectangles(marked, across: grid.width, most: most)
     }
 
     /// Marked tiles, row by row, as rectangles of tiles that don't overlap: at most `most`, and if there are more, they

@@ -339,13 +339,7 @@ void measure_changes(void) {
     is_measuring = false;
     double equal_last = scene->moves_pointer ? NAN : equal_share_at(options.viewer);
     if (!scene->moves_pointer) check_host("after the last change");
-    if (options.rest > 0) {
-        begin_usage();
-        sleep_for(options.rest);
-        printf("\"rest\":{");
-        print_usage(options.rest);
-        printf("},");
-    }
+    print_rest();
     print_memory();
     printf(",");
     is_stopping = true;

@@ -240,13 +240,7 @@ static void measure(struct shared_image *screen) {
     sleep_for(2);
     grab(screen, 0, 0);
     double rested = psnr_rgb(screen, last, 1), rested_luma = psnr_luma(screen, last, 1, NULL);
-    if (options.rest > 0) {
-        begin_usage();
-        sleep_for(options.rest);
-        printf("\"rest\":{");
-        print_usage(options.rest);
-        printf("},");
-    }
+    print_rest();
     print_memory();
     printf(",");
     is_stopping = true;

@@ -236,5 +236,8 @@ void begin_usage(void);
 /// Prints what was used since, as JSON members: processor time by group in % of a core, datagrams and bytes on the
 /// loopback.
 void print_usage(double seconds);
+/// If `options.rest` isn't 0: waits for so many seconds, and prints what was used meanwhile, as a member `rest` and a
+/// comma.
+void print_rest(void);
 /// Prints each group's peak memory, in MiB.
 void print_memory(void);

@@ -128,6 +128,15 @@ void print_usage(double seconds) {
     printf("},\"datagrams\":%.2f,\"mbit\":%.6f", (double)datagrams / seconds, (double)bytes * 8e-6 / seconds);
 }
 
+void print_rest(void) {
+    if (options.rest <= 0) return;
+    begin_usage();
+    sleep_for(options.rest);
+    printf("\"rest\":{");
+    print_usage(options.rest);
+    printf("},");
+}
+
 void print_memory(void) {
     read_processes();
     printf("\"memory\":{");

@@ -25,7 +25,7 @@ struct ExactRequest: Sendable {
 
     /// Somebody lacks these rectangles of tiles of a picture of that size. Nothing is known of them: they may lie anywhere.
     mutating func add(_ tiles: [PixelRect], of size: PixelSize, now: MediaTime) {
-        let grid = PixelRect(x: 0, y: 0, width: ExactTiles.across(size), height: ExactTiles.down(size))
+        let grid = ExactTiles.grid(size)
         if grid != self.grid {
             self.grid = grid
             removeAll()
@@ -62,12 +62,6 @@ struct ExactRequest: Sendable {
 
     private mutating func join() {
         guard wanted.reduce(0, { $0 + $1.area }) <= Self.mostPictures * grid.area else { return wanted = [grid] }
-        var marked = [Bool](repeating: false, count: grid.area)
-        for rect in wanted {
-            for row in rect.y..<rect.maxY {
-                for tile in row * grid.width + rect.x..<row * grid.width + rect.maxX { marked[tile] = true }
-            }
-        }
-        wanted = ExactTiles.rectangles(marked, across: grid.width, most: Feedback.mostInexact)
+        wanted = ExactTiles.joined(wanted, in: grid, most: Feedback.mostInexact)
     }
 }

@@ -14,7 +14,7 @@ extension Broadcast {
         }
         guard let size = takers.map({ senders.all[$0].datagramSize }).min() else { return }
         let number = patch.isRepair ? nextRepair : sentChanges.next
-        let isWritten = withPatchMemory(now: now) { broadcast, memory throws(SealingError) in
+        let isWritten = withMemory(\.patchMemory, now: now) { broadcast, memory throws(SealingError) in
             guard
                 let length = try PatchDatagram.write(
                     patch, number: number, size: size, sealedBy: broadcast.stream.sealer, to: &memory)
@@ -32,9 +32,9 @@ extension Broadcast {
                     length <= size.length * Pacing.longestBurst,
                     broadcast.senders.all[index].payPatch(length, isRepair: patch.isRepair, now: now)
                 else { continue }
-                broadcast.transmit(
+                broadcast.sendPatch(
                     MediaBurst(bytes: memory, range: 0..<length, segmentSize: size.length, address: address),
-                    of: index, now: now)
+                    to: index, now: now)
             }
             return true
         }
@@ -74,41 +74,23 @@ extension Broadcast {
     private mutating func send(
         _ parts: Range<Int>, of change: SentChanges.Change, to index: Int, at address: NetworkAddress, now: MediaTime
     ) {
-        _ = withPatchMemory(now: now) { broadcast, memory throws(SealingError) in
+        withMemory(\.patchMemory, now: now) { broadcast, memory throws(SealingError) in
             guard
                 let length = try PatchDatagram.write(
                     change.patch, number: change.number, parts: parts, size: change.size,
                     sealedBy: broadcast.stream.sealer, to: &memory)
             else { return false }
-            broadcast.transmit(
+            broadcast.sendPatch(
                 MediaBurst(bytes: memory, range: 0..<length, segmentSize: change.size.length, address: address),
-                of: index, now: now)
+                to: index, now: now)
             broadcast.totals.patchesAgain += 1
             return true
         }
     }
 
-    /// Lends the memory for patches, under a key that isn't used up. False if `body` says so, or nothing can be sealed.
-    private mutating func withPatchMemory(
-        now: MediaTime, _ body: (inout Broadcast, inout [UInt8]) throws(SealingError) -> Bool
-    ) -> Bool {
-        if stream.isKeyWornOut { replaceMediaKey(now: now) }
-        var memory: [UInt8] = []
-        swap(&memory, &patchMemory)
-        defer { swap(&memory, &patchMemory) }
-        do throws(SealingError) {
-            return try body(&self, &memory)
-        } catch {
-            // The key is used up, and the next one is on its way.
-            return false
-        }
-    }
-
-    private mutating func transmit(_ burst: MediaBurst, of index: Int, now: MediaTime) {
-        senders.all[index].patchSent(burst, now: now)
-        count(burst)
+    private mutating func sendPatch(_ burst: MediaBurst, to index: Int, now: MediaTime) {
+        sendBeside(burst, to: index, now: now)
         totals.patches += 1
-        outputs.append(.transmit(burst))
     }
 
     mutating func patchTakersNamed(_ takers: PatchTakers, by id: ViewerID) {
@@ -121,7 +103,7 @@ extension Broadcast {
     /// The viewer hasn't these tiles exactly.
     mutating func take(inexact tiles: [TileRect], from index: Int, now: MediaTime) {
         guard !tiles.isEmpty, layers[index] == SimulcastLayer.full, senders.all[index].takesPatches,
-            senders.all[index].patches.asked(now: now)
+            senders.all[index].patches.requests.take(now: now)
         else { return }
         outputs.append(
             .exactWanted(

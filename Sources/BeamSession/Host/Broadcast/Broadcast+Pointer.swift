@@ -26,25 +26,19 @@ extension Broadcast {
 
     private mutating func sendPlace(to takers: [Int], isRepeat: Bool = false, now: MediaTime) {
         guard let place = stream.pointer.place, !takers.isEmpty else { return }
-        if stream.isKeyWornOut { replaceMediaKey(now: now) }
-        var memory: [UInt8] = []
-        swap(&memory, &pointerMemory)
-        defer { swap(&memory, &pointerMemory) }
-        do throws(SealingError) {
-            try stream.sealer.seal(.pointer, in: &memory) { place.append(to: &$0) }
-        } catch {
-            // The key is used up, and the next one is on its way.
-            return
-        }
-        for index in takers
-        where senders.all[index].payPlace(memory.count, isRepeat: isRepeat, now: now) {
-            transmitPointer(memory, 0..<memory.count, segmentSize: memory.count, to: index, now: now)
+        withMemory(\.pointerMemory, now: now) { broadcast, memory throws(SealingError) in
+            try broadcast.stream.sealer.seal(.pointer, in: &memory) { place.append(to: &$0) }
+            for index in takers
+            where broadcast.senders.all[index].payPlace(memory.count, isRepeat: isRepeat, now: now) {
+                broadcast.sendPointer(memory, 0..<memory.count, segmentSize: memory.count, to: index, now: now)
+            }
+            return true
         }
     }
 
     /// The viewer lacks a look.
     mutating func take(look number: UInt32, from index: Int, now: MediaTime) {
-        guard senders.all[index].takesPointer, senders.all[index].pointer.asked(now: now) else { return }
+        guard senders.all[index].takesPointer, senders.all[index].pointer.requests.take(now: now) else { return }
         send(look: number, to: [index], now: now)
     }
 
@@ -52,33 +46,29 @@ extension Broadcast {
         guard let look = stream.pointer.look(number),
             let size = takers.map({ senders.all[$0].datagramSize }).min()
         else { return }
-        if stream.isKeyWornOut { replaceMediaKey(now: now) }
-        var memory: [UInt8] = []
-        let length: Int
-        do throws(SealingError) {
-            length = try PointerLookPart.write(look, number: number, size: size, sealedBy: stream.sealer, to: &memory)
-        } catch {
-            return
-        }
-        for index in takers where senders.all[index].payLook(length, now: now) {
+        withMemory(\.pointerMemory, now: now) { broadcast, memory throws(SealingError) in
+            let length = try PointerLookPart.write(
+                look, number: number, size: size, sealedBy: broadcast.stream.sealer, to: &memory)
             let segment = PointerLookPart.datagramLength(in: size)
             // A large look is more than one call to the system takes.
             let step = segment * Pacing.longestBurst
-            for start in stride(from: 0, to: length, by: step) {
-                transmitPointer(
-                    memory, start..<min(start + step, length), segmentSize: segment, to: index, now: now)
+            for index in takers where broadcast.senders.all[index].payLook(length, now: now) {
+                for start in stride(from: 0, to: length, by: step) {
+                    let range = start..<min(start + step, length)
+                    broadcast.sendPointer(memory, range, segmentSize: segment, to: index, now: now)
+                }
             }
+            return true
         }
     }
 
-    private mutating func transmitPointer(
+    private mutating func sendPointer(
         _ bytes: [UInt8], _ range: Range<Int>, segmentSize: Int, to index: Int, now: MediaTime
     ) {
         guard let address = senders.all[index].destination.address else { return }
         let burst = MediaBurst(bytes: bytes, range: range, segmentSize: segmentSize, address: address)
-        senders.all[index].pointerSent(burst, now: now)
-        count(burst)
+        senders.all[index].chargeAtOnce(range.count, now: now)
+        sendBeside(burst, to: index, now: now)
         totals.pointers += 1
-        outputs.append(.transmit(burst))
     }
 }

@@ -33,9 +33,9 @@ extension Broadcast {
         guard let address = senders.all[index].destination.address else { return }
         let burst = MediaBurst(
             bytes: datagram, range: 0..<datagram.count, segmentSize: datagram.count, address: address)
-        senders.all[index].soundSent(bytes: datagram.count, now: now)
-        count(burst)
-        outputs.append(.transmit(burst))
+        senders.all[index].chargeAtOnce(datagram.count, now: now)
+        senders.all[index].sound.sent(bytes: datagram.count, now: now)
+        sendBeside(burst, to: index, now: now)
     }
 
     /// A viewer's report of the sound, and what it asks for again.

@@ -100,7 +100,7 @@ public struct Broadcast: Sendable {
     var nextRepair: UInt32 = 0
     /// There may be exact patches; those who come from now on are offered them.
     var hasPatches: Bool
-    /// Memory for a datagram with the pointer's place, reused.
+    /// Memory for the pointer's datagrams, reused.
     var pointerMemory: [UInt8] = []
     /// Memory for the arrivals of a report, reused.
     var arrivals: [Feedback.Arrival] = []

@@ -4,17 +4,16 @@ import BeamMedia
 struct PatchDelivery: Sendable {
     /// For how long after it has asked a viewer gets repairs. It asks again for what it lacks then.
     private static let repairTime = Duration.milliseconds(500)
-    /// Requests that come sooner after one another are ignored.
-    private static let leastInterval = Duration.milliseconds(50)
 
     /// The viewer takes patches, and this host makes them.
     var isTaken = false
     /// Who gets the picture by way of it.
     var takers = PatchTakers.exact
+    /// The viewer's requests for tiles.
+    var requests = RequestPace()
     /// Changes that are too long to leave at once, in pieces.
     private(set) var queue: [Piece] = []
     private var queuedBytes = 0
-    private var askedAt: MediaTime?
 
     /// The most bytes that wait. A change that doesn't fit is treated as on a path that has no queue.
     private static let mostQueued = 384 << 10
@@ -61,12 +60,5 @@ struct PatchDelivery: Sendable {
 
     mutating func dropQueue() { (queue, queuedBytes) = ([], 0) }
 
-    /// The viewer has asked for tiles. False: too often.
-    mutating func asked(now: MediaTime) -> Bool {
-        if let askedAt, now - askedAt < Self.leastInterval { return false }
-        askedAt = now
-        return true
-    }
-
-    func wantsRepair(now: MediaTime) -> Bool { askedAt.map { now - $0 < Self.repairTime } ?? false }
+    func wantsRepair(now: MediaTime) -> Bool { requests.last.map { now - $0 < Self.repairTime } ?? false }
 }

@@ -8,22 +8,14 @@ struct PointerDelivery: Sendable {
     /// The share of a path's rate that looks take where it bounds the rate, and the share that places take.
     private static let lookShare = 0.1
     private static let placeShare = 0.05
-    /// Requests that come sooner after one another are ignored.
-    private static let leastInterval = Duration.milliseconds(50)
 
     /// The viewer draws the pointer, and this host tells it.
     var isTaken = false
-    private var askedAt: MediaTime?
+    /// The viewer's requests for looks.
+    var requests = RequestPace()
     /// Earlier places aren't sent, but for one that is repeated.
     private var nextPlace = MediaTime.zero
     private var looks = TokenBucket(capacity: lookBurst, bitsPerSecond: lookRate)
-
-    /// The viewer has asked for a look. False: too often.
-    mutating func asked(now: MediaTime) -> Bool {
-        if let askedAt, now - askedAt < Self.leastInterval { return false }
-        askedAt = now
-        return true
-    }
 
     /// Takes what a place needs of the path. False: there was one a moment ago, and the path is slow. Where a motion ends is
     /// repeated.

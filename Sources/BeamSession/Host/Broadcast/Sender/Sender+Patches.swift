@@ -62,7 +62,7 @@ extension Sender {
         _ = patches.takePiece()
         let burst = MediaBurst(
             bytes: piece.memory, range: piece.range, segmentSize: piece.segmentSize, address: address)
-        patchSent(burst, now: now)
+        besidePicturesSent(burst, now: now)
         return burst
     }
 
@@ -86,10 +86,4 @@ extension Sender {
     var loses: Bool { delivery.map { $0.path.loss > Self.leastLoss } ?? false }
 
     private static let leastLoss = 0.001
-
-    mutating func patchSent(_ burst: MediaBurst, now: MediaTime) {
-        delivery?.soundSent(bytes: burst.range.count, rate: sound.rate(now: now), now: now)
-        totals.bytes += UInt64(burst.range.count)
-        totals.datagrams += UInt64(burst.datagramCount)
-    }
 }

@@ -15,13 +15,4 @@ extension Sender {
     mutating func payLook(_ bytes: Int, now: MediaTime) -> Bool {
         pointer.payLook(bytes, rate: boundRate, now: now)
     }
-
-    /// Like sound it leaves at once, and what it takes is left to the pictures no more.
-    mutating func pointerSent(_ burst: MediaBurst, now: MediaTime) {
-        bucket.charge(burst.range.count, now: now)
-        quota.charge(burst.range.count, now: now)
-        delivery?.soundSent(bytes: burst.range.count, rate: sound.rate(now: now), now: now)
-        totals.bytes += UInt64(burst.range.count)
-        totals.datagrams += UInt64(burst.datagramCount)
-    }
 }

@@ -21,14 +21,4 @@ extension Sender {
 
     /// From this share of lost pictures' datagrams on, the sound is taken to lose packets, too.
     private static let lossOfSound = 0.003
-
-    /// A datagram of sound is being sent. It goes first: the pictures' bursts wait for it.
-    mutating func soundSent(bytes: Int, now: MediaTime) {
-        bucket.charge(bytes, now: now)
-        quota.charge(bytes, now: now)
-        sound.sent(bytes: bytes, now: now)
-        delivery?.soundSent(bytes: bytes, rate: sound.rate(now: now), now: now)
-        totals.bytes += UInt64(bytes)
-        totals.datagrams += 1
-    }
 }
