@@ -35,7 +35,7 @@ extension MeshDriver {
         let own = own
         var handlers = HostServer.Handlers(
             onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
-            onDemand: { demand, _ in own.value?.relay(of: device, isDemanded: demand) })
+            onDemand: { demand, _ in own.value?.relayDemandChanged(to: demand, of: device) })
         handlers.onExactWanted = { own.value?.relayNeedsExact($0, of: device) }
         let driver = HostDriver(
             loop: loop,
@@ -65,7 +65,7 @@ extension MeshDriver {
     }
 
     /// Who watches there may take patches, or not.
-    private func relay(of device: DeviceKey, isDemanded demand: StreamDemand) {
+    private func relayDemandChanged(to demand: StreamDemand, of device: DeviceKey) {
         guard let relay = relays[device] else { return }
         relay.takers = PatchTakers(demand)
         tellViewers(of: device, .relayed(relay.takers))

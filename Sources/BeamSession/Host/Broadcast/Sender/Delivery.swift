@@ -92,8 +92,8 @@ struct Delivery: Sendable {
         meter.count(bytes)
     }
 
-    /// Sound was sent to the viewer: `rate` bits a second of it at present.
-    mutating func soundSent(bytes: Int, rate: Int, now: MediaTime) {
+    /// Sound, a patch or the pointer was sent to the viewer. `rate`: of the sound at present, in bits a second.
+    mutating func besidePicturesSent(bytes: Int, rate: Int, now: MediaTime) {
         meter.count(bytes)
         path.sentBeside(bytes: bytes, rate: rate, now: now)
     }

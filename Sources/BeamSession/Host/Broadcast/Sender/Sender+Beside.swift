@@ -10,7 +10,7 @@ extension Sender {
 
     /// A burst has left. What it takes of the path is left to the pictures no more.
     mutating func besidePicturesSent(_ burst: MediaBurst, now: MediaTime) {
-        delivery?.soundSent(bytes: burst.range.count, rate: sound.rate(now: now), now: now)
+        delivery?.besidePicturesSent(bytes: burst.range.count, rate: sound.rate(now: now), now: now)
         totals.bytes += UInt64(burst.range.count)
         totals.datagrams += UInt64(burst.datagramCount)
     }
