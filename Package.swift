@@ -333,6 +333,7 @@ let package = Package(
                 "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",
                 "BeamProtocolTests/Fuzz/HostSessionFuzz.swift", "BeamProtocolTests/Fuzz/ViewerSessionFuzz.swift",
                 "BeamProtocolTests/Fuzz/Fuzzing.swift", "BeamProtocolTests/Fuzz/LogFuzz.swift",
+                "BeamProtocolTests/Fuzz/BesideFuzz.swift",
                 mesh + "MeshSimulation.swift", mesh + "Adversary",
             ] + sources,
             swiftSettings: strict))

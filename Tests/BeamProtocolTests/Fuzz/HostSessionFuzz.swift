@@ -61,7 +61,7 @@ private struct HostFuzzRun {
                     allowsUnencrypted: true),
                 broadcast: Broadcast.Configuration(
                     pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
-                    bitRate: rate, usesFullChroma: input.chance(64)),
+                    bitRate: rate, usesFullChroma: input.chance(64), hasPatches: true, hasPointer: true),
                 room: room.map { _ in LogOptions(signing: LogSigning.simulated(0xA0).signing, name: "host") }),
             random: SeededGenerator(seed: 1))
     }
@@ -83,7 +83,8 @@ private struct HostFuzzRun {
     private mutating func admit(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
         session.handle(.connectionOpened(id, from: .v4(1)), now: now)
         session.handle(.connectionSecured(id, device), now: now)
-        let features: SecureMessage.Hello.Features = room == nil ? .fullChroma : [.fullChroma, .words]
+        var features: SecureMessage.Hello.Features = [.fullChroma, .patches, .pointer]
+        if room != nil { features.insert(.words) }
         let hello = SecureMessage.Hello(
             features: features, instance: instance, name: "viewer", bounds: input.chance(64) ? bounds() : nil)
         for message in [SecureMessage.hello(hello), .join] {
@@ -149,7 +150,9 @@ private struct HostFuzzRun {
         switch input.choice(32) {
         case 0...7: say(.feedback, feedback().plaintext)
         case 8: say(.hello, SealedHello(time: MediaTime(nanoseconds: input.integer(near: now.nanoseconds))).plaintext)
-        case 9: say(SealedHeader.Kind.allCases[input.choice(5)], input.bytes(input.choice(64)))
+        case 9:
+            let kinds = SealedHeader.Kind.allCases
+            say(kinds[input.choice(kinds.count)], input.bytes(input.choice(64)))
         case 10...13: frame()
         case 14...17: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
         case 18: session.handle(.connectionOpened(id, from: address.ip), now: now)
@@ -178,6 +181,27 @@ private struct HostFuzzRun {
         var frame = TestFrame.make(frames, reference: isKeyframe ? nil : frames - 1, bytes: length, time: now)
         frame.layer = input.chance(40) ? 1 : 0
         session.handleFrame(frame, now: now)
+        besidePictures()
+    }
+
+    /// Patches and the pointer: by the frame's number, so that older inputs keep their meaning.
+    private mutating func besidePictures() {
+        let size = PixelSize(width: 640, height: 360)
+        switch frames % 8 {
+        case 1, 3, 5:
+            let content = [UInt8](repeating: 7, count: frames % 16 == 5 ? 100_000 : 100)
+            let patch = ExactPatch(
+                content: content, captureTime: now, pictureSize: size, isRepair: frames % 8 == 3)
+            session.handlePatch(patch, now: now)
+        case 2:
+            let pixels = [UInt32](repeating: frames, count: 64 * 64)
+            let look = PointerLook(
+                size: PixelSize(width: 64, height: 64), hotspot: PixelPoint(x: 1, y: 1), pixels: pixels)
+            guard let look else { return }
+            session.handlePointer(.shown(look, at: PixelPoint(x: Int(frames), y: 3), in: size), now: now)
+        case 4: session.handlePointer(frames % 16 == 4 ? .hidden : .inPicture, now: now)
+        default: break
+        }
     }
 
     /// An authentic datagram, sealed with one of the viewer's own keys.
@@ -202,6 +226,13 @@ private struct HostFuzzRun {
                 missing.parts.append(first..<first + max(1, Int(input.integer(near: 8, UInt16.self))))
             }
             feedback.missing.append(missing)
+        }
+        // By the frame's number, so that older inputs keep their meaning.
+        switch frames % 4 {
+        case 1: feedback.missingChanges = [.init(number: frames / 8), .init(number: frames / 4, parts: 3..<90)]
+        case 2: feedback.inexact = [TileRect(x: 2, y: 0, width: .max, height: 1)]
+        case 3: feedback.look = frames / 8
+        default: break
         }
         guard input.chance(220) else { return feedback }
         lastClock = input.integer(near: input.chance(128) ? now.microseconds : lastClock)
@@ -355,6 +386,7 @@ private struct HostFuzzRun {
         let statistics = session.statistics
         bound(statistics.watching <= statistics.viewers, "more watch than were admitted")
         bound(statistics.retransmissions <= statistics.datagrams, "more was retransmitted than sent")
+        bound(statistics.patchesAgain <= statistics.patches, "more patches were sent again than at all")
         for layer in session.broadcast.stream.layers {
             bound(layer.bytes(from: layer.start) <= 32 << 20, "too much waits to be sent")
         }

@@ -40,11 +40,24 @@ struct SessionFuzzTests {
             _ = FuzzBodies.hostSession([192 + UInt8(seed % 3)] + bytes) { session in
                 atHost += session.room?.log.authors.contains { $0.author.device == .viewer } == true ? 1 : 0
             }
-            _ = FuzzBodies.viewerSession([3] + bytes) { session in
+            _ = FuzzBodies.viewerSession([3] + bytes) { session, _ in
                 atViewer += session.room?.log.authors.contains { $0.author.device == .host } == true ? 1 : 0
             }
         }
         #expect(atHost > 10 && atViewer > 10, "\(atHost) and \(atViewer) of 40")
+    }
+
+    /// Some of the corpus delivers what goes beside the pictures. Random inputs rarely do.
+    @Test func theCorpusDeliversPatchesAndPointers() throws {
+        var (patches, pointers) = (0, 0)
+        for number in 0..<3 {
+            let file = Self.corpus.appending(path: "viewer/beside-\(number)")
+            _ = FuzzBodies.viewerSession([UInt8](try Data(contentsOf: file))) { _, delivered in
+                patches += delivered.patches
+                pointers += delivered.pointers
+            }
+        }
+        #expect(patches > 0 && pointers > 0, "\(patches) and \(pointers)")
     }
 
     @Test(arguments: Target.allCases) func randomInputsPass(target: Target) {

@@ -7,10 +7,18 @@ import BeamMedia
 extension FuzzBodies {
     /// A viewer that gets any messages in any order from the host that it is paired with: the session comes to rest,
     /// what it holds is bounded, and every frame that it delivers is in AVCC form.
-    static func viewerSession(_ bytes: [UInt8], onEnd: (ViewerSession) -> Void = { _ in }) -> String? {
+    static func viewerSession(
+        _ bytes: [UInt8], onEnd: (ViewerSession, _ delivered: DeliveredBeside) -> Void = { _, _ in }
+    ) -> String? {
         var run = ViewerFuzzRun(bytes)
-        defer { onEnd(run.session) }
+        defer { onEnd(run.session, run.delivered) }
         return run.run()
+    }
+
+    /// How many patches, and changes of the pointer, a viewer has delivered.
+    struct DeliveredBeside {
+        var patches = 0
+        var pointers = 0
     }
 }
 
@@ -27,6 +35,8 @@ private struct ViewerFuzzRun {
     private var lastPing: UInt64 = 0
     /// Datagrams of whole frames that weren't delivered yet.
     private var waiting: [[UInt8]] = []
+    private var beside = BesideFuzz()
+    private(set) var delivered = FuzzBodies.DeliveredBeside()
 
     /// The host keeps a room; nil: it has none.
     private let room: LogFuzz?
@@ -42,6 +52,7 @@ private struct ViewerFuzzRun {
         let buffer: Int64 = input.integer(near: 100)
         if input.chance(64) { configuration.buffer = .milliseconds(buffer) }
         configuration.allowsUnencrypted = input.chance(40)
+        (configuration.takesSound, configuration.takesPatches, configuration.takesPointer) = (true, true, true)
         if room != nil {
             configuration.room = LogOptions(signing: LogSigning.simulated(0xB0).signing, name: "viewer")
         }
@@ -98,7 +109,7 @@ private struct ViewerFuzzRun {
         case 11...12: for datagram in waiting.prefix(1 + input.choice(8)) { take(datagram) }
         case 13...14: parity()
         case 15...16: say(.state, state().plaintext)
-        case 17: say(SealedHeader.Kind.allCases[input.choice(5)], input.bytes(input.choice(64)))
+        case 17: besidePictures()
         case 18...20: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
         case 21...24: say(message())
         case 25:
@@ -204,6 +215,18 @@ private struct ViewerFuzzRun {
         if input.chance(200) { for datagram in waiting.dropFirst(input.choice(3)) { take(datagram) } }
     }
 
+    /// A datagram of any kind; of patches and the pointer some that are well formed.
+    private mutating func besidePictures() {
+        let kinds = SealedHeader.Kind.allCases
+        switch kinds[input.choice(kinds.count)] {
+        case .patch:
+            for _ in 0...input.choice(8) { say(.patch, beside.patch(&input)) }
+            if input.chance(80) { session.handle(.exactWanted(beside.tiles(&input)), now: now) }
+        case .pointer: for _ in 0...input.choice(8) { say(.pointer, beside.pointer(&input)) }
+        case let kind: say(kind, input.bytes(input.choice(64)))
+        }
+    }
+
     private mutating func parity() {
         let frame = frameHeader()
         let header = ParityHeader(
@@ -220,7 +243,9 @@ private struct ViewerFuzzRun {
             newest: input.chance(200) ? SequenceNumber(input.integer(near: sequence)) : nil,
             rates: input.chance(100)
                 ? StreamState.Rates(estimated: input.integer(), used: input.integer(), isPathBound: input.chance(128))
-                : nil, wantsReport: input.chance(100))
+                : nil, wantsReport: input.chance(100),
+            // By the frame's number, so that older inputs keep their meaning.
+            newestChange: sequence % 4 == 1 ? beside.change : nil)
     }
 
     private mutating func welcome(isTrusted: Bool, methods: SecureMessage.Welcome.Methods) -> SecureMessage {
@@ -289,6 +314,12 @@ private struct ViewerFuzzRun {
                 if unit.isKeyframe != (unit.parameterSets != nil) {
                     error = error ?? "a keyframe without parameter sets"
                 }
+            case .patch(let patch):
+                delivered.patches += 1
+                if !(1...PatchLimits.contentLength).contains(patch.content.count) {
+                    error = error ?? "a patch of \(patch.content.count) bytes"
+                }
+            case .pointer: delivered.pointers += 1
             default: break
             }
         }
