@@ -5,15 +5,16 @@ import BeamWire
 ///
 /// Keeps the last changes one by one, and of those before only when the last of them was. A value without a clock.
 struct ChangeLog {
-    /// One less than a frame may name: all that was before them is one more.
+    /// The most changes that are kept: one less than a frame may name, which names the whole picture, too, for all the
+    /// changes before them.
     private static let most = FrameChanges.most - 1
 
     private var size: PixelSize?
     /// In the order of their times.
     private var changes: [FrameChanges.Change] = []
-    /// How many of them came after the last frame was made; nil: more than are kept.
+    /// How many of them came after the last frame was made; nil: more than are kept, or nothing is known of it.
     private var sinceFrame: Int?
-    /// The last change before those kept, of any part.
+    /// When anything changed last before those that are kept.
     private var floor: UInt64 = 0
 
     /// The screen has changed in `damage`, and looks like this since `time`.
@@ -48,9 +49,9 @@ struct ChangeLog {
         if let count = sinceFrame, count > changes.count { sinceFrame = nil }
     }
 
-    /// What a frame says whose picture was captured at `time`; the next one says what has changed since this one.
+    /// What the frame of a picture that was captured at `time` says.
     ///
-    /// - Parameter isContinued: who gets it has the frame before.
+    /// - Parameter isContinued: whoever gets it has the frame before, so that it names only what has changed since.
     mutating func take(at time: MediaTime, of size: PixelSize, isContinued: Bool) -> FrameChanges {
         let time = time.microseconds
         guard size == self.size else { return .all(of: size, at: time) }
@@ -61,7 +62,7 @@ struct ChangeLog {
         } else {
             said.changes = [FrameChanges.Change(rect: PixelRect(size), time: floor)] + changes
         }
-        // Changes that came after the picture are its successor's, but who has them has no older tile either.
+        // A change after the picture was captured is named with the picture's time: the frame can't show it.
         for index in said.changes.indices { said.changes[index].time = min(said.changes[index].time, time) }
         return said
     }

@@ -1,7 +1,7 @@
 import BeamMedia
 
-/// When the next frame may be made, where so many a second are enough. They are as many in the long run, and as even as the
-/// source's pictures allow: of 60 a second, every fourth is 15, and 25 are every second and every third in turn.
+/// When the next frame may be made, where so many a second are enough. They are as many in the long run, and as even as
+/// the source's pictures allow: of 60 a second, every fourth is 15, and 25 are every second and every third in turn.
 struct FrameSpacing: Sendable {
     /// Pictures come early or late by up to this share of their interval.
     private static let jitter = 0.4
@@ -18,7 +18,8 @@ struct FrameSpacing: Sendable {
         next = max(next, time - max(Self.early(sourceInterval), interval / 2)) + interval
     }
 
-    /// When a picture is coded: `fresh` if it comes at that moment, `remembered` if it came before and no newer one has come.
+    /// When a picture is coded: `fresh` if it comes at that moment, `remembered` if it came before and no newer one has
+    /// come.
     func due(sourceInterval: Double) -> (fresh: MediaTime, remembered: MediaTime) {
         (
             next - Self.early(sourceInterval),

@@ -278,9 +278,9 @@ struct LayerEncoder {
         if let frame { push(frame, waited: nil, begin: now) }
     }
 
-    /// When the last picture is coded once more: because somebody wants a frame at least so often, or because somebody takes
-    /// patches and no frame has said yet what has changed. That happens when a relay's viewer gets a still screen's keyframe
-    /// before the host knows that this viewer takes patches.
+    /// When the last picture is coded once more: because somebody wants a frame at least so often, or because somebody
+    /// takes patches and no frame has said yet what has changed. That happens when a relay's viewer gets a still
+    /// screen's keyframe before the host knows that this viewer takes patches.
     private var pauseEnd: MediaTime? {
         // A keyframe or a picture that waits ends the pause itself.
         guard pending.picture == nil, keyframeDue == nil, lastPicture != nil else { return nil }
@@ -289,8 +289,8 @@ struct LayerEncoder {
         return lastFrame + max(pause, Self.leastRefinementInterval)
     }
 
-    /// Codes the last picture once more, if no frame was made for too long. It says nothing of the content, so neither the
-    /// ladder nor the time of the next picture follows from it.
+    /// Codes the last picture once more, if no frame was made for too long. It says nothing of the content, so neither
+    /// the ladder nor the time of the next picture follows from it.
     private mutating func endPause(at now: MediaTime) throws(CodecError) {
         guard let end = pauseEnd, end <= now, var last = lastPicture else { return }
         last.time = now

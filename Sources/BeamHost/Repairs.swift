@@ -2,8 +2,8 @@ import BeamClock
 import BeamMedia
 import Synchronization
 
-/// What the thread that repairs has to do: the newest picture, and what viewers lack of it. All threads use it, and none
-/// waits for more than some assignments.
+/// What the thread that repairs has to do: the newest picture, and what viewers lack of it. Several threads use it; the
+/// lock is held for some assignments only.
 final class Repairs: @unchecked Sendable {
     // Sendable: every field below is read and written under `condition`'s lock only.
     private let condition = MonotonicCondition()

@@ -21,10 +21,10 @@ public struct ExactPatch: Sendable, Equatable {
 public struct PatchPlan: Hashable, Sendable {
     /// What a change builds on. Ages are before the time at which the patch was captured, in µs.
     public struct Basis: Hashable, Sendable {
-        /// The age of the picture before: what has changed since then, and nothing else, is in the patch.
+        /// The age of the picture before. The patch has all that has changed since then, and nothing else.
         public var previous: UInt32
-        /// The age of the last change of what isn't in the patch, but must be there: what moves, and the rest of the tiles
-        /// that it has only a part of.
+        /// The age of the newest change that a viewer must have got already: of the pixels that move, and of the rest
+        /// of each tile of which the patch has only a part.
         public var needed: UInt32
 
         public init(previous: UInt32, needed: UInt32) {

@@ -32,8 +32,8 @@ public enum ExactTiles {
             && (rect.height % side == 0 || rect.maxY == size.height)
     }
 
-    /// Rectangles of tiles that may overlap or lie outside of the grid, as ones inside of it that don't overlap: at most
-    /// `most`, and if there are more, they cover some other tiles, too.
+    /// Rectangles of tiles that may overlap or lie outside of the grid, as ones inside of it that don't overlap: at
+    /// most `most`, and if there are more, they cover some other tiles, too.
     public static func joined(_ tiles: [PixelRect], in grid: PixelRect, most: Int = .max) -> [PixelRect] {
         var marked = [Bool](repeating: false, count: grid.area)
         for rect in tiles.map({ $0.intersection(grid) }) where !rect.isEmpty {

@@ -34,7 +34,7 @@ public struct FrameChanges: Hashable, Sendable {
     /// What has changed by both of two frames, of which `older` isn't shown.
     public func following(_ older: FrameChanges, size: PixelSize) -> FrameChanges {
         let both = older.changes + changes
-        // An earlier time than that of the frame before is that of another clock.
+        // A time earlier than the older frame's is of another clock.
         guard both.count <= Self.most, older.captureTime <= captureTime else { return .all(of: size, at: captureTime) }
         return FrameChanges(captureTime: captureTime, changes: both)
     }

@@ -1,5 +1,6 @@
-/// Who gets the picture by way of one viewer: the viewer itself, and those to whom it passes it on. A viewer tells its host,
-/// which sends patches only if somebody takes them, and sends the video as without patches if somebody gets it alone.
+/// What is taken by all who get the picture through one viewer: by itself, and by those to whom it passes the picture
+/// on. A viewer tells its host. The host sends patches only if somebody takes them, and if somebody gets the video
+/// alone, it sends the video as if there were no patches.
 public struct PatchTakers: OptionSet, Sendable, Hashable {
     public var rawValue: UInt8
 

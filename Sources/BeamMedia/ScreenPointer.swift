@@ -18,8 +18,8 @@ public struct PointerLook: Sendable, Equatable {
     public let size: PixelSize
     /// The pixel that points, from the look's top left corner. It may lie beside the look.
     public let hotspot: PixelPoint
-    /// `size.area` of them, row by row: blue in the lowest byte, then green, red and alpha; colours are premultiplied by
-    /// alpha.
+    /// `size.area` of them, row by row: blue in the lowest byte, then green, red and alpha; colours are premultiplied
+    /// by alpha.
     public let pixels: [UInt32]
 
     /// Nil: it is too large or empty, or has another number of pixels.

@@ -22,8 +22,8 @@ public struct StreamDemand: Sendable, Hashable {
     /// So many frames a second are enough for everybody; nil: all that the source gives.
     public var frameRate: Double?
 
-    /// The consumer takes full quality only: the options' rate, without holds, whatever the other consumers' paths carry.
-    /// They have the other layer.
+    /// The consumer takes full quality only: the options' rate, without holds, whatever the other consumers' paths
+    /// carry. They have the other layer.
     public var isWhole: Bool
 
     /// Nobody is lowered for the consumer: its `bitRate` counts only while no other consumer watches the layer.
@@ -59,9 +59,10 @@ public struct StreamDemand: Sendable, Hashable {
         self.isWhole = isWhole
     }
 
-    /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, unless one takes any
-    /// rate, and a hold of either holds both, unless one takes full quality only. The shorter pause counts, the
-    /// higher frame rate, and disposable frames are made if either wants them. A demand that isn't watched has no effect.
+    /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, unless one takes
+    /// any rate, and a hold of either holds both, unless one takes full quality only. The shorter pause counts, the
+    /// higher frame rate, and disposable frames are made if either wants them. A demand that isn't watched has no
+    /// effect.
     public func union(_ other: StreamDemand) -> StreamDemand {
         guard other.isWatched else { return self }
         guard isWatched else { return other }

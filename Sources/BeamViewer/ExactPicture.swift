@@ -5,15 +5,16 @@ import BeamSession
 
 /// Puts a viewer's decoded pictures and exact patches together into what its window shows. Main thread.
 ///
-/// Without patches, or in a film, that is the decoded picture as it is. From the first patch on it is a picture in RGB, of
-/// which only what has changed is written.
+/// Without patches, or in a film, that is the decoded picture as it is. From the first patch on it is a picture in RGB,
+/// of which only what has changed is written.
 @MainActor final class ExactPicture {
     /// A tile that hasn't changed for so long is asked for, and again after so long.
     private static let rest = Duration.milliseconds(80)
     private static let leastRepeat = Duration.milliseconds(120)
-    /// Each time that no answer comes it is asked half as often, up to so many times.
+    /// The pause between requests doubles each time that no answer comes, up to so often.
     private static let mostDoublings = 6
-    /// What a host may have restored here: so many pictures at once, and a second. What is beyond that is asked for later.
+    /// How much of patches is restored here: pixels of so many pictures at once, and of so many a second. Patches
+    /// beyond that are dropped, and their tiles are asked for later.
     private static let burstPictures = 2
     private static let picturesPerSecond = 30
     /// A patch counts as so many pixels at least: each one takes time, however small it is.
@@ -24,7 +25,7 @@ import BeamSession
     private static let mostWanted = 31
     /// How far a decoded pixel's chroma reaches (`PixelConversion`), rounded up to an even number.
     private static let reach = 4
-    /// So many patches wait at most, and for so long, for changes that they build on.
+    /// The most patches that wait for changes on which they build, and for how long.
     private static let mostWaiting = 32
     private static let patience = Duration.milliseconds(100)
     /// What is missing while the screen changes is asked for at once, and again after so long.
@@ -52,12 +53,12 @@ import BeamSession
     }
 
     private var waiting: [Waiting] = []
-    /// Tiles that patches couldn't be shown for, until a frame has come that has their changes: it draws them, whatever it
-    /// has changed of the frame before.
+    /// Tiles of patches that couldn't be shown, with the patches' times. The first frame that is as new as a patch
+    /// draws them, even if it changes nothing there from the frame before.
     private var outdated: [(time: UInt64, tiles: [PixelRect])] = []
     /// With more entries than these, a frame draws everything.
     private static let mostOutdated = 64
-    /// Tiles that patches couldn't be shown for, to be asked for at once.
+    /// Tiles of patches that couldn't be shown, to be asked for at once.
     private var missed: [PixelRect] = []
     private var session = MediaTime.zero
     /// The last decoded picture's time of capture, in µs of the host's clock.

@@ -139,8 +139,8 @@ import Testing
         #expect(wanted.allSatisfy { $0.intersection(PixelRect(x: 0, y: 0, width: 2, height: 2)).isEmpty })
     }
 
-    /// A keyframe is also for those who have missed frames: it names all changes that are known one by one, and for the rest
-    /// when the last of them was.
+    /// A keyframe is also for those who have missed frames: it names all changes that are known one by one, and for the
+    /// rest when the last of them was.
     @Test func aKeyframeSaysWhenAllHasChanged() {
         let size = PixelSize(width: 1600, height: 1600)
         var log = ChangeLog()

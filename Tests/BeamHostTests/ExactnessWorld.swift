@@ -5,8 +5,8 @@ import BeamSession
 
 /// A screen whose tiles change, a host that sends patches and frames, and what its viewer shows.
 ///
-/// The host's part is the real `ChangeLog`, the viewer's the real `ExactMap`; between them is a model of a screen in which
-/// each tile looks like a number.
+/// The host's part is the real `ChangeLog`, the viewer's the real `ExactMap`; between them is a model of a screen in
+/// which each tile looks like a number.
 struct ExactnessWorld {
     /// What a change does to a tile.
     private enum Effect {

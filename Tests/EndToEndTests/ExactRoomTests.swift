@@ -15,8 +15,8 @@ extension EndToEnd {
                 shown = try XServer(width: 640, height: 360)
             }
 
-            /// Whether the window shows the screen, of each pixel blue, green and red, between what it writes above and below:
-            /// whose screen it is, and through whom it comes.
+            /// Whether the window shows the screen, of each pixel blue, green and red, between what it writes above and
+            /// below: whose screen it is, and through whom it comes.
             var areEqual: Bool {
                 get throws {
                     let both = try [shared, shown].map {

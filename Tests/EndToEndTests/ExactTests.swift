@@ -89,8 +89,8 @@ extension EndToEnd {
             #expect(patches >= 40)
         }
 
-        /// Lines of a terminal, in a window that isn't on the grid of tiles: while they scroll, the window stays exact, which
-        /// the video alone doesn't.
+        /// Lines of a terminal, in a window that isn't on the grid of tiles: while they scroll, the window stays exact,
+        /// which the video alone doesn't.
         @Test func whatIsScrolledIsMoved() throws {
             let pair = try Pair(width: 1021, height: 613)
             defer { pair.end() }
@@ -114,8 +114,8 @@ extension EndToEnd {
                 pair.viewer.events("stats").dropFirst(before).count { $0.number("exact") ?? 0 > 0.9 }
             }
             let begin = ContinuousClock.now
-            // The video alone leaves only the quarter around the lines exact. Shorter than the programs' time limit; all
-            // events are read each time, so not after each line.
+            // The video alone leaves only the quarter around the lines exact. Shorter than the programs' time limit;
+            // all events are read each time, so not after each line.
             while exactSeconds() < 1, begin.duration(to: .now) < .seconds(30) {
                 for _ in 0..<30 {
                     pen.scroll(x: left, y: top, width: width, height: height, by: step)

@@ -139,8 +139,8 @@ extension EndToEnd {
             #expect(try pair.windowShows(300, 250))
         }
 
-        /// Somebody comes who doesn't draw pointers, and records: the pointer is in the pictures, once, and after that beside
-        /// them again.
+        /// Somebody comes who doesn't draw pointers, and records: the pointer is in the pictures, once, and after that
+        /// beside them again.
         @Test(.needsFFmpeg) func aRecordingHasThePointer() throws {
             let pair = try Pair()
             defer { pair.end() }

@@ -3,8 +3,8 @@ import BeamMedia
 
 /// Tells where the pointer is while it is left out of the pictures. Used by the capture's thread.
 final class PointerTeller {
-    /// The shortest time between two looks at where the pointer is: half a frame of the fastest usual screens. Mice report
-    /// up to a thousand times a second.
+    /// The shortest time between two looks at where the pointer is: half a frame of the fastest usual screens. Mice
+    /// report up to a thousand times a second.
     private static let interval = Duration.milliseconds(4)
 
     /// Set before `run`.
@@ -15,7 +15,7 @@ final class PointerTeller {
     private var isMoved = false
     private var lastFollowed: MediaTime?
 
-    /// Returns whether that has changed.
+    /// From now on the pointer is left out of the pictures, or drawn into them. Returns whether that has changed.
     func setApart(_ isApart: Bool) -> Bool {
         guard isApart != self.isApart else { return false }
         (self.isApart, isMoved) = (isApart, false)

@@ -3,8 +3,8 @@ import CPango
 
 /// A pointer's look at its place over a picture, scaled as that is.
 struct PlacedPointer {
-    /// A look that would be larger isn't drawn: the picture that it refers to is far smaller than the one that is shown, as
-    /// no honest host says. A picture can be zoomed eightfold.
+    /// In pixels of the canvas. A look that would be larger isn't drawn: a picture can be zoomed eightfold, so the host
+    /// has said that the look belongs to a picture far smaller than the one that is shown.
     private static let longestSide = 8.0 * Double(PointerLook.longestSide)
 
     let look: PointerLook

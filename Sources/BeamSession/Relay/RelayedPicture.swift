@@ -1,16 +1,16 @@
 import BeamMedia
 import BeamWire
 
-/// What a relay makes of the frames and patches that it receives: the same bytes and the first host's times, so that viewers
-/// see of each part what is newest, however many relays are between. A pure value.
+/// What a relay makes of the frames and patches that it receives: the same bytes and the first host's times, so that
+/// viewers see of each part what is newest, however many relays are between. A pure value.
 public struct RelayedPicture: Sendable {
     /// The last frame's.
     private var last: (session: MediaTime, number: UInt32)?
 
     public init() {}
 
-    /// The frame to pass on. The relay numbers its frames anew, so its viewers wouldn't notice that the host has left one
-    /// out: this one says in its place that all may have changed.
+    /// The frame to pass on. The relay numbers its frames anew, so its viewers wouldn't notice that the host has left
+    /// one out: this one says in its place that all may have changed.
     ///
     /// - Parameter now: counts as the time of capture where that isn't known (`EncodedFrame.init(relaying:now:)`).
     public mutating func frame(_ frame: ReceivedFrame, now: MediaTime) -> EncodedFrame {

@@ -33,8 +33,8 @@ struct BesidePictures: Sendable {
 
     // MARK: What comes in
 
-    /// Takes a datagram's plaintext; `deliver` gets what it completes. Returns whether it is well formed; nil: this viewer
-    /// doesn't take its kind.
+    /// Takes a datagram's plaintext; `deliver` gets what it completes. Returns whether it is well formed; nil: this
+    /// viewer doesn't take its kind.
     ///
     /// - Parameter session: when the session began.
     mutating func insert(

@@ -1,18 +1,18 @@
 import BeamMedia
 import BeamWire
 
-/// The tiles that aren't exact here, or at those to whom the picture is passed on: all that is asked for in a short time
-/// becomes one request to the host. A pure value.
+/// The tiles that aren't exact here, or at those to whom the picture is passed on: all that is asked for in a short
+/// time becomes one request to the host. A pure value.
 struct ExactRequest: Sendable {
     /// Hosts ignore what comes within 50 ms after a request; the rest is for jitter.
     private static let interval = Duration.milliseconds(60)
-    /// For so long a tile isn't asked for once more: the answer is under way, also to those who ask for it now. A viewer
-    /// repeats its request later than that.
+    /// A tile that was asked for isn't asked for again within this time: the answer is under way, also for somebody
+    /// who asks only now. A viewer repeats its own request later than that.
     private static let answerTime = Duration.milliseconds(100)
-    /// More rectangles than these are joined before further ones are taken.
+    /// More rectangles than this are joined.
     private static let most = 8 * Feedback.mostInexact
-    /// Rectangles that together are larger than so many pictures ask for all of it: to look at each of their tiles would
-    /// keep this machine busy.
+    /// If the rectangles together are larger than this many pictures, the whole picture is asked for: to look at each
+    /// of their tiles would keep this machine busy.
     private static let mostPictures = 4
 
     /// Rectangles of tiles inside the picture.
@@ -23,7 +23,8 @@ struct ExactRequest: Sendable {
     private var sent: MediaTime?
     private var asked: [PixelRect] = []
 
-    /// Somebody lacks these rectangles of tiles of a picture of that size. Nothing is known of them: they may lie anywhere.
+    /// Somebody lacks these rectangles of tiles of a picture of that size. Nothing is known of them: they may lie
+    /// anywhere.
     mutating func add(_ tiles: [PixelRect], of size: PixelSize, now: MediaTime) {
         let grid = ExactTiles.grid(size)
         if grid != self.grid {

@@ -1,7 +1,8 @@
 import BeamMedia
 import BeamWire
 
-/// Joins the parts of exact patches, which come in any order, twice or not at all, and asks again for changes. A pure value.
+/// Joins the parts of exact patches, which come in any order, twice or not at all, and asks again for changes. A pure
+/// value.
 ///
 /// Repairs aren't asked for again here: the window asks for what it lacks.
 struct PatchAssembly: Sendable {

@@ -6,7 +6,7 @@ struct PointerReceiver: Sendable {
     /// How long a look that isn't here is waited for before it is asked for: its datagrams came with the place's, in
     /// another order or not at all.
     private static let patience = Duration.milliseconds(20)
-    /// It is asked for again after so long, and half as often each time that nothing of it comes, so many times.
+    /// The pause before it is asked for again. It doubles each time that nothing of a look comes, up to so often.
     private static let leastPause = Duration.milliseconds(100)
     private static let mostDoublings = 3
     /// The most looks of which some pixels are missing.
@@ -50,7 +50,8 @@ struct PointerReceiver: Sendable {
     private var underWay: [Partial] = []
     /// The look that was shown last, which stands for one that hasn't come yet.
     private var lastLook: PointerLook?
-    /// Since when the look of the present place is lacking, whatever its number.
+    /// Since when the look of the present place is lacking. It stays if the next place has another look that is
+    /// lacking.
     private var lackingSince: MediaTime?
     private var askedAt: MediaTime?
     /// How often it was asked since something of a look came.

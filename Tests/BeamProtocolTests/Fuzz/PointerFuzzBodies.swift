@@ -4,8 +4,8 @@ import BeamMedia
 @testable import BeamWire
 
 extension FuzzBodies {
-    /// Datagrams of a pointer from a host that says anything: u8 length, then that many bytes, for each. What a viewer shows
-    /// and keeps is bounded, and it asks seldom.
+    /// Datagrams of a pointer from a host that says anything: u8 length, then that many bytes, for each. What a viewer
+    /// shows and keeps is bounded, and it asks seldom.
     static func pointer(_ bytes: [UInt8]) -> String? {
         var receiver = PointerReceiver()
         var rest = bytes[...]

@@ -4,8 +4,8 @@ import Testing
 @testable import BeamSession
 @testable import BeamWire
 
-/// The pointer beside the frames, in virtual time over a seeded link: who is told, what a move costs, and what becomes of
-/// places and looks that are lost.
+/// The pointer beside the frames, in virtual time over a seeded link: who is told, what a move costs, and what becomes
+/// of places and looks that are lost.
 struct PointerSimulationTests {
     private func simulation(
         takesPointer: [Bool] = [true], hasPointer: Bool = true, seed: UInt64 = 3, _ conditions: LinkConditions = lan

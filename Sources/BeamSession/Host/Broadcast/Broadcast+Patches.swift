@@ -1,9 +1,9 @@
 import BeamMedia
 import BeamWire
 
-/// Sends exact patches before pictures that wait: at once if the path carries them now, and long changes paced, where the
-/// path bounds nothing (`PatchDelivery.queue`). A change that can't leave is like a lost one: the video shows it, and the
-/// viewer may request it. A repair that can't leave is left out: the viewer asks for the tiles again.
+/// Sends exact patches before pictures that wait: at once if the path carries them now, and long changes paced, where
+/// the path bounds nothing (`PatchDelivery.queue`). A change that can't leave is like a lost one: the video shows it,
+/// and the viewer may request it. A repair that can't leave is left out: the viewer asks for the tiles again.
 extension Broadcast {
     /// Takes exact pixels of what has changed, for all who take them; or a repair, for those who have asked.
     mutating func handlePatch(_ patch: ExactPatch, now: MediaTime) {

@@ -13,12 +13,12 @@ struct PointerDelivery: Sendable {
     var isTaken = false
     /// The viewer's requests for looks.
     var requests = RequestPace()
-    /// Earlier places aren't sent, but for one that is repeated.
+    /// Before this, no place is sent but a repeated one.
     private var nextPlace = MediaTime.zero
     private var looks = TokenBucket(capacity: lookBurst, bitsPerSecond: lookRate)
 
-    /// Takes what a place needs of the path. False: there was one a moment ago, and the path is slow. Where a motion ends is
-    /// repeated.
+    /// Takes what a place needs of the path. False: there was one a moment ago, and the path is slow. The last
+    /// place of a motion is repeated, and repeats always go.
     ///
     /// - Parameter rate: in bits a second; nil: the path doesn't bound it.
     mutating func payPlace(_ bytes: Int, rate: Int?, isRepeat: Bool, now: MediaTime) -> Bool {

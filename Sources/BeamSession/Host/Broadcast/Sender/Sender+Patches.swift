@@ -2,8 +2,8 @@ import BeamMedia
 
 /// The exact patches that go to one viewer.
 extension Sender {
-    /// On a path that bounds the rate a change may take so much of its time, and a repair so much: the rest of the picture
-    /// waits for it.
+    /// The longest that a change, and a repair, may occupy a path that bounds the rate, in seconds: pictures wait
+    /// meanwhile.
     private static let changeTime = 0.002
     private static let repairTime = 0.02
 
@@ -25,8 +25,8 @@ extension Sender {
         return true
     }
 
-    /// Queues a change that is too long to leave at once, or that has to stay behind queued ones. Only where neither the path
-    /// nor the viewer's wish bounds the rate: elsewhere it would only be late.
+    /// Queues a change that is too long to leave at once, or that has to stay behind queued ones. Only where neither
+    /// the path nor the viewer's wish bounds the rate: elsewhere it would only be late.
     mutating func queueChange(
         _ number: UInt32, _ memory: [UInt8], _ length: Int, segmentSize: Int, now: MediaTime
     ) -> Bool {

@@ -1,7 +1,7 @@
 import BeamMedia
 
-/// Schedules the tail probe: after the last frame, or the last exact change, before a pause, the host tells the viewer its number, so that the
-/// viewer notices its loss before the screen changes again.
+/// Schedules the tail probe: after the last frame, or the last exact change, before a pause, the host tells the viewer
+/// its number, so that the viewer notices its loss before the screen changes again.
 struct TailProbe: Sendable {
     /// After the last frame: longer than the interval of a moving picture; a second time in case the first probe is
     /// lost.

@@ -4,8 +4,8 @@ import BeamWire
 /// The pointer of what is shared, as viewers are told: its place, numbered, and the looks that they may ask for. A pure
 /// value.
 struct PointerStream: Sendable {
-    /// When the last place is sent again if no other comes: a lost one must not stay wrong. Those who miss all of these get
-    /// it with the answer to their next hello.
+    /// When the last place is sent again if no other comes: a lost one must not stay wrong. Those who miss all of these
+    /// get it with the answer to their next hello.
     private static let repeats: [Duration] = [.milliseconds(20), .milliseconds(100)]
 
     /// The last place; nil: nothing was told yet.
