@@ -17,6 +17,10 @@ struct ChangeLog {
     /// When anything changed last before those that are kept.
     private var floor: UInt64 = 0
 
+    /// The next frame should come soon, while it can still name each change. For those that it can't name it says that
+    /// anything may have changed.
+    var isFilling: Bool { sinceFrame.map { $0 > Self.most / 2 } ?? true }
+
     /// The screen has changed in `damage`, and looks like this since `time`.
     mutating func add(_ damage: DamageRegion, of size: PixelSize, at time: MediaTime) {
         let changes = damage.clipped(to: PixelRect(size)).rects.map {

@@ -28,8 +28,15 @@ struct ChangeTelling {
     /// The last frame hasn't said what changed, but one of that size would.
     func isLacking(at size: PixelSize?) -> Bool { !hasSaid && screen?.size == size }
 
+    /// Some viewer has lacked something since the last frame, and sees it by the next one, if not before.
+    var isLacked: Bool { patches.isLacked }
+
+    /// There are almost as many changes as a frame can name.
+    var isFilling: Bool { log.isFilling }
+
     /// Puts into the frame what has changed, if somebody wants it and the frame has the screen's size.
     mutating func say(in frame: inout EncodedFrame, isWanted: Bool) {
+        patches.frameMade()
         guard isWanted, let screen, screen.size == frame.unit.size else {
             if hasSaid { patches.framesSay(size: nil) }
             hasSaid = false

@@ -174,7 +174,7 @@ struct LayerEncoder {
     private var deadline: MediaTime? {
         var times = [keyframeDue, refinementDue, pauseEnd]
         if pending.picture != nil {
-            times.append(max(due.remembered, pending.exactPauseEnd(demand)))
+            times.append(max(due.remembered, pending.exactPauseEnd(demand, telling)))
         } else if lastPicture != nil, let rest = ladder.requiredRest {
             times.append(lastMotion + rest)
         }
@@ -187,7 +187,7 @@ struct LayerEncoder {
 
     private mutating func servePending(at now: MediaTime) throws(CodecError) {
         let needsKeyframe = wanted.needsKeyframe(layer: layer)
-        let time = max(isFresh ? due.fresh : due.remembered, pending.exactPauseEnd(demand))
+        let time = max(isFresh ? due.fresh : due.remembered, pending.exactPauseEnd(demand, telling))
         guard needsKeyframe || now >= time, let (picture, isRepeated) = pending.take() else { return }
         try encode(picture, isRepeated: isRepeated, keyframe: needsKeyframe, begin: now)
     }

@@ -27,6 +27,7 @@ final class PatchStage: Sendable {
     private let changes: ChangePatches
     private let repairs: Repairs
     private let thread: StageThread
+    private let lacked = Atomic(false)
 
     init(_ wanted: EncoderDemand, submit: @escaping @Sendable (ExactPatch) -> Void) {
         self.wanted = wanted
@@ -51,6 +52,12 @@ final class PatchStage: Sendable {
     /// Frames of pictures of that size say what they change from now on; nil: frames don't.
     func framesSay(size: PixelSize?) { repairs.setSize(size) }
 
+    /// Some viewer has lacked something since the last frame, and sees it by the next one, if not before.
+    var isLacked: Bool { lacked.load(ordering: .relaxed) }
+
+    /// A frame was made.
+    func frameMade() { lacked.store(false, ordering: .relaxed) }
+
     /// Takes a picture before the encoder does, and sends its change if that is small or has moved. Returns the picture; its
     /// damage is what has really changed, and `isSentExactly` says whether that was sent.
     func offer(_ picture: Picture) -> Picture {
@@ -73,6 +80,7 @@ final class PatchStage: Sendable {
 
     /// A viewer lacks these rectangles of tiles. Nothing is known of them: they may lie anywhere.
     func repair(_ tiles: [PixelRect]) {
+        lacked.store(true, ordering: .relaxed)
         changes.lacking(tiles)
         repairs.want(tiles)
     }

@@ -3,8 +3,10 @@ import BeamMedia
 /// A layer's newest picture, while it isn't coded yet because the layer is held or its next frame isn't due.
 struct PendingPicture {
     /// How long a change that was sent exactly waits for its frame, so that one frame has several changes: viewers show
-    /// them already. The shorter one is for paths that lose datagrams.
-    private static let exactPause = Duration.milliseconds(200)
+    /// them already. The shorter ones are for many changes, and for paths that lose datagrams or viewers that lack
+    /// something.
+    private static let exactPause = Duration.seconds(1)
+    private static let exactPauseOfMany = Duration.milliseconds(200)
     private static let exactPauseWithLoss = Duration.milliseconds(40)
 
     private(set) var picture: Picture?
@@ -52,9 +54,10 @@ struct PendingPicture {
     }
 
     /// Until then a change that all have exactly waits for more.
-    func exactPauseEnd(_ demand: StreamDemand) -> MediaTime {
+    func exactPauseEnd(_ demand: StreamDemand, _ telling: ChangeTelling?) -> MediaTime {
         guard let picture, picture.isSentExactly, demand.hasOnlyPatchTakers else { return .zero }
-        return since + (demand.losesPatches ? Self.exactPauseWithLoss : Self.exactPause)
+        if demand.losesPatches || telling?.isLacked == true { return since + Self.exactPauseWithLoss }
+        return since + (telling?.isFilling == true ? Self.exactPauseOfMany : Self.exactPause)
     }
 
     private static func changedEverywhere(_ picture: Picture) -> Picture {

@@ -165,4 +165,26 @@ import Testing
         #expect(log.take(at: time(240), of: size, isContinued: false).changes.count == FrameChanges.most)
         #expect(log.take(at: time(250), of: PixelSize(width: 8, height: 8), isContinued: true).changes.count == 1)
     }
+
+    /// A frame can name each change if it comes soon after the log has said that it fills.
+    @Test func aLogSaysThatItFills() {
+        let size = PixelSize(width: 640, height: 360)
+        var log = ChangeLog()
+        func time(_ microseconds: Int) -> MediaTime { MediaTime(nanoseconds: Int64(microseconds) * 1000) }
+        log.add(DamageRegion(PixelRect(size)), of: size, at: time(1))
+        _ = log.take(at: time(1), of: size, isContinued: false)
+        var count = 0
+        while !log.isFilling, count < FrameChanges.most {
+            // Always the same place counts once.
+            for x in [16 * count, 0] {
+                log.add(DamageRegion(PixelRect(x: x, y: 0, width: 16, height: 16)), of: size, at: time(2 + count))
+            }
+            count += 1
+        }
+        #expect(count > FrameChanges.most / 4 && count < FrameChanges.most)
+        let said = log.take(at: time(100), of: size, isContinued: true)
+        #expect(said.changes.count == count)
+        #expect(said.changes.allSatisfy { $0.rect.area == 256 })
+        #expect(!log.isFilling)
+    }
 }

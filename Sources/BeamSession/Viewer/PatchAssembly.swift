@@ -148,8 +148,9 @@ struct PatchAssembly: Sendable {
 
     /// The host has sent the change of that number, and all before it.
     mutating func announced(_ number: UInt32, now: MediaTime) {
-        // Of what was sent before this viewer got patches nothing is missing.
-        if newest != nil { expect(number, now: now) }
+        // Of what was sent before this viewer got patches nothing is missing, unless it is the host's first.
+        guard newest != nil || number == 0 else { return newest = number }
+        expect(number, now: now)
     }
 
     /// That change has left, and so have all before it.

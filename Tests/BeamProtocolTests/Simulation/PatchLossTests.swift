@@ -61,4 +61,20 @@ struct PatchLossTests {
         #expect(last.arrival - begin >= .milliseconds(7) && last.arrival - begin < .milliseconds(20))
         #expect(simulation.host?.statistics.patchesAgain == 0)
     }
+
+    /// The last change before a pause is lost on a link that had lost nothing, and its frame is far: the host tells its
+    /// number, once.
+    @Test func theLastChangeIsMissedSoon() throws {
+        var simulation = simulation(LinkConditions(delay: .milliseconds(2)))
+        simulation.media.conditions.loss = 1
+        let begin = simulation.now
+        simulation.pass(patch(300, of: simulation))
+        simulation.drive(for: .milliseconds(10))
+        simulation.media.conditions.loss = 0
+        simulation.drive(for: .milliseconds(190))
+        let arrived = try #require(simulation.viewer.patches.last)
+        #expect(arrived.hostTime == begin.microseconds)
+        #expect(simulation.viewer.patches.count == 1)
+        #expect(simulation.host?.statistics.patchesAgain == 1)
+    }
 }

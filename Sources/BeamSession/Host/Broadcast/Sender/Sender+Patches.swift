@@ -79,7 +79,7 @@ extension Sender {
 
     /// A change has left. Where datagrams get lost, the viewer is told soon if no other follows.
     mutating func changeSent(now: MediaTime) {
-        if loses { tail.changeSent(now: now) }
+        tail.changeSent(pathLoses: loses, now: now)
     }
 
     /// The path loses datagrams, so that some patches come late.

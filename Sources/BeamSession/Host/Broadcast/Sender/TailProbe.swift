@@ -7,8 +7,10 @@ struct TailProbe: Sendable {
     /// lost.
     static let pauses: [Duration] = [.milliseconds(40), .milliseconds(160)]
 
-    /// The same after a change that was sent exactly, on paths that lose datagrams: its frame comes much later.
-    static let changePauses: [Duration] = [.milliseconds(8), .milliseconds(30)]
+    /// The same after a change that was sent exactly, whose frame comes much later: once on a path that has lost nothing,
+    /// and not between two keys of somebody who types.
+    static let changePauses: [Duration] = [.milliseconds(100)]
+    static let changePausesWithLoss: [Duration] = [.milliseconds(8), .milliseconds(30)]
 
     private var last: MediaTime?
     private var pauses = TailProbe.pauses
@@ -21,7 +23,9 @@ struct TailProbe: Sendable {
     mutating func frameSent(now: MediaTime) { begin(Self.pauses, now: now) }
 
     /// So is the patch of a change.
-    mutating func changeSent(now: MediaTime) { begin(Self.changePauses, now: now) }
+    mutating func changeSent(pathLoses: Bool, now: MediaTime) {
+        begin(pathLoses ? Self.changePausesWithLoss : Self.changePauses, now: now)
+    }
 
     private mutating func begin(_ pauses: [Duration], now: MediaTime) {
         (last, self.pauses, count) = (now, pauses, 0)
