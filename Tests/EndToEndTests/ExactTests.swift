@@ -12,14 +12,17 @@ extension EndToEnd {
             let host: ProgramProcess
             let viewer: ProgramProcess
 
-            init(_ options: [String] = [], width: Int = 640, height: Int = 360) throws {
+            init(
+                _ options: [String] = [], renderer: String = "software", width: Int = 640, height: Int = 360
+            ) throws {
                 screen = try XServer(width: width, height: height)
                 viewerScreen = try XServer(width: width, height: height)
                 let ports = try Ports()
                 host = try Program.share(
                     ["--display", screen.display, "--no-cursor", "--no-frame"] + options, ports: ports)
                 try host.waitFor("ready")
-                viewer = try Program.watch([ports.target, "--fullscreen"], display: viewerScreen.display)
+                viewer = try Program.watch(
+                    [ports.target, "--fullscreen", "--renderer", renderer], display: viewerScreen.display)
                 try viewer.waitFor("first-frame")
             }
 
@@ -91,8 +94,8 @@ extension EndToEnd {
 
         /// Lines of a terminal, in a window that isn't on the grid of tiles: while they scroll, the window stays exact,
         /// which the video alone doesn't.
-        @Test func whatIsScrolledIsMoved() throws {
-            let pair = try Pair(width: 1021, height: 613)
+        @Test(arguments: ["software", "opengl"]) func whatIsScrolledIsMoved(renderer: String) throws {
+            let pair = try Pair(renderer: renderer, width: 1021, height: 613)
             defer { pair.end() }
             let pen = try Pen(pair.screen.display)
             let (left, top, width, height, step) = (37, 29, 900, 520, 17)
