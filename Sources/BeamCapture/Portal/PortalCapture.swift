@@ -81,7 +81,7 @@ final class PortalCapture {
                 switch part.hear(now: .now) {
                 case .failed(let reason): throw .noPictures(reason: Self.words(reason))
                 case .sourceGone, .paused: throw .noPictures(reason: "their source is gone")
-                case nil: _ = part.take()
+                case nil: _ = part.take(now: .now)
                 }
             }
             let age = MediaTime.now - begin
@@ -158,7 +158,8 @@ final class PortalCapture {
 
     /// Takes the pictures that have come. The damage is in the picture's coordinates; nil: the layout has changed.
     func take() -> DamageRegion? {
-        let changes = parts.map { $0.take() }
+        let now = MediaTime.now
+        let changes = parts.map { $0.take(now: now) }
         if changes.contains(where: \.isResized) || parts.contains(where: { !$0.hasPicture }),
             let layout = Self.layout(parts, region), layout != self.layout || changes.contains(where: \.isResized)
         {

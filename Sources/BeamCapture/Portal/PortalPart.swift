@@ -25,6 +25,7 @@ final class PortalPart {
     private var memory: HeapMemory?
     private var scratch: HeapMemory?
     private var comparison = PictureComparison()
+    private var repetition = PictureRepetition()
     /// The last picture lay in the graphics device's memory.
     private(set) var isInGraphicsMemory = false
 
@@ -47,7 +48,7 @@ final class PortalPart {
     var deadline: MediaTime? { life.deadline }
 
     /// Takes the newest picture of those that have come, and the pointer of all.
-    func take() -> Change {
+    func take(now: MediaTime) -> Change {
         var newest: (buffer: beam_buffer, part: PixelRect, offset: Int)?
         while let buffer = stream.take() {
             pointer.read(buffer)
@@ -59,7 +60,13 @@ final class PortalPart {
             newest = (buffer, part, offset)
         }
         guard let (buffer, part, offset) = newest else { return Change() }
-        return stream.read(buffer) { read(buffer, part, offset) }
+        guard repetition.isWorthComparing(drawnAt: buffer.drawn_at, now: now) else {
+            stream.giveBack(buffer)
+            return Change()
+        }
+        let change = stream.read(buffer) { read(buffer, part, offset) }
+        repetition.compared(differs: change.isResized || !change.damage.isEmpty)
+        return change
     }
 
     private func read(_ buffer: beam_buffer, _ part: PixelRect, _ offset: Int) -> Change {

@@ -256,6 +256,7 @@ int beam_stream_take(beam_stream *stream, beam_buffer *buffer) {
     const struct spa_meta_header *header =
         spa_buffer_find_meta_data(source, SPA_META_Header, sizeof(struct spa_meta_header));
     if (header && (header->flags & SPA_META_HEADER_FLAG_CORRUPTED)) buffer->is_corrupted = 1;
+    if (header) buffer->drawn_at = header->pts;
     const struct spa_meta_region *crop =
         spa_buffer_find_meta_data(source, SPA_META_VideoCrop, sizeof(struct spa_meta_region));
     if (crop && spa_meta_region_is_valid(crop)) {

@@ -27,7 +27,7 @@ struct GraphicsMemoryTests {
         let deadline = MediaTime.now + .seconds(20)
         while colours.count < count, MediaTime.now < deadline, remote.turn() {
             if let end = part.hear(now: .now) { return (colours, part.isInGraphicsMemory, end) }
-            if !part.take().damage.isEmpty {
+            if !part.take(now: .now).damage.isEmpty {
                 #expect(part.size == Self.size)
                 let whole = PixelRect(Self.size)
                 part.copy(DamageRegion(whole), to: whole, in: frame)

@@ -89,6 +89,8 @@ typedef struct {
     uint32_t cursor_width, cursor_height;
     int32_t cursor_stride;
     const uint8_t *_Nullable cursor_pixels;
+    /// When the picture was drawn, in nanoseconds of the source's clock; 0 or less: not said.
+    int64_t drawn_at;
     /// The pixels are in the graphics device's memory: its descriptor; otherwise -1.
     int graphics_memory;
 } beam_buffer;
