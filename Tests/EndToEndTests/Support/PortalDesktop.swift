@@ -8,6 +8,8 @@ final class PortalDesktop: Sendable {
         case sway
         /// mutter, with GNOME's portal.
         case gnome
+        /// KWin, with KDE's portal.
+        case kde
 
         /// What is missing to bring it up; nil: nothing.
         var obstacle: String? {
@@ -18,15 +20,18 @@ final class PortalDesktop: Sendable {
         }
     }
 
-    private static let script =
-        (#filePath as NSString).deletingLastPathComponent + "/../../../Scripts/lib/wayland-desktop"
+    private static let scripts = (#filePath as NSString).deletingLastPathComponent + "/../../../Scripts/lib"
+    private static let script = scripts + "/wayland-desktop"
+    private static let windowScript = scripts + "/wayland-window"
 
     /// Of a program in its session.
     let environment: [String: String?]
+    private let kind: Kind
     private let directory: ScratchDirectory
     private let process: ChildProcess
 
     init(_ kind: Kind, size: String) throws {
+        self.kind = kind
         directory = try ScratchDirectory()
         process = try ChildProcess(Self.script, [kind.rawValue, directory.file("desktop"), size], input: .pipe)
         let lines = process.state.wait(timeout: 60) { state -> [String]? in
@@ -61,8 +66,20 @@ final class PortalDesktop: Sendable {
         guard answer == "done" else { throw HarnessError("“\(command)”: \(answer ?? "no answer")") }
     }
 
-    /// sway: fills the monitor.
-    func paint(_ colour: String) throws { try perform("run swaymsg output HEADLESS-1 bg '#\(colour)' solid_color") }
+    /// sway: fills the monitor. KDE: fills the window that `openWindow` has opened.
+    func paint(_ colour: String) throws {
+        if kind == .kde {
+            try colour.write(toFile: directory.file("colour"), atomically: true, encoding: .utf8)
+        } else {
+            try perform("run swaymsg output HEADLESS-1 bg '#\(colour)' solid_color")
+        }
+    }
+
+    /// KDE: opens a window of one colour, as large as the screen or of the given size, as in `640x360`.
+    func openWindow(_ colour: String, size: String = "full") throws {
+        try paint(colour)
+        try perform("open \(Self.windowScript) \(size) \(directory.file("colour"))")
+    }
 }
 
 extension XServer {
