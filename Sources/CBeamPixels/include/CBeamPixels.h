@@ -122,6 +122,9 @@ int beam_find_motion(beam_const_plane picture, beam_const_plane before, beam_siz
 // Copies to `target` the pixels that lie as far from it as `motion` says; both lie in the picture and may overlap.
 void beam_move_pixels(beam_plane picture, beam_rect target, beam_motion motion);
 
+// A hash of the pixels of `rect` of a BGRX picture, X bytes ignored. The page “Version 2 on the wire” defines it.
+uint32_t beam_hash_pixels(beam_const_plane picture, beam_rect rect, beam_kernel kernel);
+
 // The sum of absolute differences of two planes of `size` for each block of 16 × 16 samples, row by row. Blocks at the
 // right and bottom edges may be smaller.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
