@@ -81,6 +81,11 @@ final class HostDriver: GuestDriver {
         pump()
     }
 
+    func submit(_ hashes: PictureHashes) {
+        session.handleHashes(hashes, now: .now)
+        pump()
+    }
+
     func submit(_ pointer: ScreenPointer) {
         session.handlePointer(pointer, now: .now)
         pump()
@@ -182,6 +187,7 @@ final class HostDriver: GuestDriver {
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .soundDemand(let demand): handlers.onSoundDemand(demand)
             case .exactWanted(let tiles): handlers.onExactWanted(tiles)
+            case .hashesWanted: handlers.onHashesWanted()
             case .event(let event):
                 watchAsker(of: event)
                 handlers.onEvent(event)

@@ -44,6 +44,8 @@ public final class HostServer: Sendable {
         public var onSoundDemand: @Sendable (SoundDemand) -> Void
         /// A viewer lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
         public var onExactWanted: @Sendable ([PixelRect]) -> Void = { _ in }
+        /// A viewer wants hashes of the newest picture.
+        public var onHashesWanted: @Sendable () -> Void = {}
         /// What the door says to a browser, by its connection.
         public var onBrowser: @Sendable (ConnectionID, BrowserVerdict) -> Void
 
@@ -107,6 +109,9 @@ public final class HostServer: Sendable {
 
     /// Passes exact pixels to the network.
     public func submit(_ patch: ExactPatch) { handle.perform { $0.submit(patch) } }
+
+    /// Passes on hashes of all rows of the newest picture.
+    public func submit(_ hashes: PictureHashes) { handle.perform { $0.submit(hashes) } }
 
     /// Passes on where the pointer is.
     public func submit(_ pointer: ScreenPointer) { handle.perform { $0.submit(pointer) } }

@@ -11,6 +11,9 @@ public protocol ReceivedSink: AnyObject, Sendable {
     /// A patch has arrived: in any order, each once.
     func push(_ patch: ReceivedPatch)
 
+    /// Hashes of the host's picture have arrived: in any order, perhaps twice.
+    func push(_ hashes: ReceivedHashes)
+
     /// The pointer to draw over the pictures has changed.
     func push(_ pointer: ScreenPointer)
 }
@@ -19,5 +22,6 @@ extension ReceivedSink {
     public func push(_ frame: ReceivedFrame) {}
     public func push(_ sound: ReceivedSound) {}
     public func push(_ patch: ReceivedPatch) {}
+    public func push(_ hashes: ReceivedHashes) {}
     public func push(_ pointer: ScreenPointer) {}
 }

@@ -135,6 +135,9 @@ public final class ViewerClient: Sendable {
     /// These rectangles of tiles (`ExactTiles`) aren't exact here: asks the host for them, if it has such.
     public func wantExact(_ tiles: [PixelRect]) { handle.perform { $0.handle(.exactWanted(tiles)) } }
 
+    /// All is exact here, and is to be compared: asks the host for hashes, if it tells such.
+    public func wantHashes() { handle.perform { $0.handle(.hashesWanted) } }
+
     /// The totals now, or at the end once the client is shut down. Waits for the event loop.
     public var statistics: ViewerStatistics { handle.statistics }
 

@@ -232,6 +232,7 @@ final class ViewerDriver {
             case .deliver(let frame): for sink in handlers.sinks { sink.push(frame) }
             case .sound(let sound): for sink in handlers.sinks { sink.push(sound) }
             case .patch(let patch): for sink in handlers.sinks { sink.push(patch) }
+            case .hashes(let hashes): for sink in handlers.sinks { sink.push(hashes) }
             case .pointer(let pointer): for sink in handlers.sinks { sink.push(pointer) }
             case .event(let event):
                 if case .hostReached(let host) = event, let endpoint = hostAddress.flatMap({ Endpoint($0) }) {

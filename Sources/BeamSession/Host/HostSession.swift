@@ -69,6 +69,8 @@ public struct HostSession: Sendable {
         case soundDemand(SoundDemand)
         /// A viewer lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
         case exactWanted([PixelRect])
+        /// A viewer wants hashes of the newest picture (`handleHashes`). Some do whenever the screen comes to rest.
+        case hashesWanted
         case event(HostEvent)
         /// Nothing to do until this deadline or the next input. `for` says what the deadline is for; nil if there is
         /// none.
@@ -94,6 +96,7 @@ public struct HostSession: Sendable {
         if configuration.room != nil { door.offers.insert(.words) }
         if configuration.broadcast.hasSound { door.offers.insert(.sound) }
         if configuration.broadcast.hasPatches { door.offers.insert(.patches) }
+        if configuration.broadcast.hasHashes { door.offers.insert(.hashes) }
         if configuration.broadcast.hasPointer { door.offers.insert(.pointer) }
         // What comes from elsewhere has one layer, which is everybody's.
         if configuration.broadcast.hasReducedLayer { door.offers.insert(.quality) }
@@ -157,6 +160,11 @@ public struct HostSession: Sendable {
         if !isEnded { broadcast.handlePatch(patch, now: now) }
     }
 
+    /// Takes hashes of all rows of the newest picture, for those who have asked (`Output.hashesWanted`).
+    public mutating func handleHashes(_ hashes: PictureHashes, now: MediaTime) {
+        if !isEnded { broadcast.handleHashes(hashes, now: now) }
+    }
+
     /// Takes where the pointer is now, whenever that has changed, for all who draw it.
     public mutating func handlePointer(_ pointer: ScreenPointer, now: MediaTime) {
         if !isEnded { broadcast.handlePointer(pointer, now: now) }
@@ -200,6 +208,7 @@ public struct HostSession: Sendable {
         case .demand(let demand, let layer): return .demand(demand, layer: layer)
         case .soundDemand(let demand): return .soundDemand(demand)
         case .exactWanted(let tiles): return .exactWanted(tiles)
+        case .hashesWanted: return .hashesWanted
         case .event(let event): return .event(event)
         case .wait(let until, let reason): return wait(until: until, for: reason)
         case .mediaKeyMade(let key): door.announce(key)

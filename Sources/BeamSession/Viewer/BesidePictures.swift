@@ -10,6 +10,8 @@ struct BesidePictures: Sendable {
     private var patches = PatchAssembly()
     private var exactRequest = ExactRequest()
     private var pointer = PointerReceiver()
+    /// All is exact here: the host is to be asked for hashes to compare it with.
+    var wantsHashes = false
     /// The host passes on what another one shares: the times of patches are of that one's clock.
     var isRelayed = false
 
@@ -24,6 +26,7 @@ struct BesidePictures: Sendable {
         sound.restart()
         patches = PatchAssembly()
         exactRequest.removeAll()
+        wantsHashes = false
         let wasApart = pointer.pointer != .inPicture
         pointer = PointerReceiver()
         return wasApart
@@ -102,6 +105,7 @@ struct BesidePictures: Sendable {
 
     /// When there is something to ask for or to report; `distantFuture`: nothing.
     func deadline(now: MediaTime) -> MediaTime {
+        if wantsHashes { return now }
         var next = sound.deadline ?? .distantFuture
         if let deadline = patches.deadline { next = min(next, deadline) }
         if let deadline = exactRequest.deadline(now: now) { next = min(next, deadline) }
@@ -114,6 +118,7 @@ struct BesidePictures: Sendable {
         feedback.inexact = exactRequest.take(now: now)
         feedback.missingChanges = patches.takeRequests(now: now)
         feedback.look = pointer.takeRequest(now: now)
+        (feedback.wantsHashes, wantsHashes) = (wantsHashes, false)
     }
 
     /// What the host is to be told of the sound now; nil: nothing.

@@ -151,6 +151,9 @@ struct Receiver: Sendable {
         if let pictureSize { beside.want(exact: tiles, of: pictureSize, now: now) }
     }
 
+    /// All is exact here: asks the host for hashes to compare it with.
+    mutating func wantHashes() { beside.wantsHashes = true }
+
     mutating func hold(_ time: Duration) { playout.hold = time }
 
     /// Sound is wanted again: what wasn't sent meanwhile isn't lost.
@@ -238,6 +241,9 @@ struct Receiver: Sendable {
             reassembler.announced(newest, now: now)
         }
         if let newest = state.newestChange { beside.announced(change: newest, now: now) }
+        if beside.takesPatches {
+            for hashes in state.hashes { outputs.append(.pass(.hashes(ReceivedHashes(hashes, session: began)))) }
+        }
         reports.take(state, now: now)
         // Only the tail probe says nothing but the newest frame.
         return state.rates == nil && state.probe == nil ? .pause : .answer

@@ -114,6 +114,8 @@ extension ViewerSession {
         case keyframeWanted
         /// These rectangles of tiles (`ExactTiles`) aren't exact here: the host is asked for them, if it has such.
         case exactWanted([PixelRect])
+        /// All is exact here, and is to be compared: the host is asked for hashes, if it tells such.
+        case hashesWanted
         /// All that is wished at present, in place of what was wished before.
         case wishes(ViewerWishes)
         /// Who gets the picture and the sound from here: both are asked for in full then, whatever is wished. Nil: nobody can.
@@ -141,6 +143,8 @@ extension ViewerSession {
         case sound(ReceivedSound)
         /// A patch has arrived, in any order, each once; before or after the frame of the same picture.
         case patch(ReceivedPatch)
+        /// Hashes of the host's picture have arrived, in any order, perhaps twice, and perhaps without being asked for.
+        case hashes(ReceivedHashes)
         /// The pointer to draw over the pictures has changed; none at first.
         case pointer(ScreenPointer)
         case event(ViewerEvent)

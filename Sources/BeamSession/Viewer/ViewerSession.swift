@@ -78,6 +78,8 @@ public struct ViewerSession: Sendable {
         case .keyframeWanted: receiver.wantKeyframe()
         case .exactWanted(let tiles):
             if hasPatches { receiver.want(exact: tiles, now: now) }
+        case .hashesWanted:
+            if hasPatches, admission.features?.contains(.hashes) == true { receiver.wantHashes() }
         case .wishes(let new): wish(new, relayed: relayed, now: now)
         case .relayed(let takers): wish(wishes, relayed: takers, now: now)
         case .offerScreen(let port):

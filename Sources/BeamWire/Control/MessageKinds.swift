@@ -103,6 +103,7 @@ extension Feedback {
         case inexact = 7
         case missingChanges = 8
         case look = 9
+        case hashesWanted = 10
     }
 }
 
@@ -115,5 +116,6 @@ extension StreamState {
         case challenge = 4
         case probe = 5
         case newestChange = 6
+        case hashes = 7
     }
 }

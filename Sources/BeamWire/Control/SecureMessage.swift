@@ -97,6 +97,8 @@ package enum SecureMessage: Hashable, Sendable {
             package static let patches = Features(rawValue: 1 << 16)
             /// It may send the pointer beside the pictures.
             package static let pointer = Features(rawValue: 1 << 15)
+            /// It tells hashes of its picture to viewers that take patches and ask for them.
+            package static let hashes = Features(rawValue: 1 << 17)
 
             /// It passes on what another host shares, which comes through `count` relays with this one: 0 (it is no relay)
             /// to 3, in bits 11 and 12.

@@ -147,6 +147,8 @@ package struct Feedback: Hashable, Sendable {
     package var inexact: [TileRect] = []
     /// The number of the pointer's look that the viewer lacks.
     package var look: UInt32?
+    /// The viewer has all tiles exactly, and compares them with the hashes of the host's picture.
+    package var wantsHashes = false
     /// The most rectangles of tiles in one datagram.
     package static let mostInexact = 31
     /// Changes whose patches are missing.
@@ -170,7 +172,7 @@ package struct Feedback: Hashable, Sendable {
 
     package var isEmpty: Bool {
         keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty && sound == nil
-            && inexact.isEmpty && missingChanges.isEmpty && look == nil
+            && inexact.isEmpty && missingChanges.isEmpty && look == nil && !wantsHashes
     }
 
     /// The length of `plaintext` in bytes.
@@ -182,6 +184,7 @@ package struct Feedback: Hashable, Sendable {
         if !inexact.isEmpty { length += 2 + 8 * min(inexact.count, Self.mostInexact) }
         if !missingChanges.isEmpty { length += 2 + 8 * min(missingChanges.count, Self.mostMissingChanges) }
         if look != nil { length += 6 }
+        if wantsHashes { length += 2 }
         guard let report else { return length }
         let arrivals = min(report.arrivals.count, Report.mostArrivals)
         let perItem = SealedItems.longestValue / Arrival.length
@@ -255,6 +258,8 @@ package struct Feedback: Hashable, Sendable {
                 }
             case .look:
                 feedback.look = fields.integer() ?? feedback.look
+            case .hashesWanted:
+                feedback.wantsHashes = true
             }
         }
         if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
@@ -305,6 +310,7 @@ package struct Feedback: Hashable, Sendable {
             }
         }
         if let look { SealedItems.append(Item.look, to: &bytes) { $0.append(bigEndian: look) } }
+        if wantsHashes { SealedItems.append(Item.hashesWanted, to: &bytes) { _ in } }
         guard let report else { return bytes }
         SealedItems.append(Item.totals, to: &bytes) {
             $0.append(bigEndian: report.time.microseconds)

@@ -29,6 +29,8 @@ package struct StreamState: Hashable, Sendable {
     package var probe: UInt16?
     /// The number of the newest change that was sent as a patch.
     package var newestChange: UInt32?
+    /// Hashes of the picture, in pieces as long as an item.
+    package var hashes: [PictureHashes] = []
 
     package init(
         layer: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
@@ -63,6 +65,9 @@ package struct StreamState: Hashable, Sendable {
                 state.probe = fields.integer() ?? state.probe
             case .newestChange:
                 state.newestChange = fields.integer() ?? state.newestChange
+            case .hashes:
+                guard state.hashes.count < PictureHashes.mostItems, let hashes = PictureHashes(&fields) else { return }
+                state.hashes.append(hashes)
             }
         }
         self = state
@@ -95,5 +100,6 @@ package struct StreamState: Hashable, Sendable {
         if let newestChange {
             SealedItems.append(Item.newestChange, to: &bytes) { $0.append(bigEndian: newestChange) }
         }
+        for hashes in hashes { SealedItems.append(Item.hashes, to: &bytes) { hashes.write(to: &$0) } }
     }
 }

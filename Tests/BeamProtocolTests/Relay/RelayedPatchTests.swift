@@ -38,6 +38,17 @@ struct RelayedPatchTests {
         #expect(chain.upper.viewer.patches.first?.captureTime != nil)
     }
 
+    /// A relay has no pixels to hash, and its viewers aren't told the host's hashes.
+    @Test func hashesEndAtTheRelay() {
+        var chain = RelayChain(upper: Self.lan, hasPatches: true)
+        chain.run(1)
+        chain.join(takesPatches: true)
+        chain.run(2)
+        chain.lower.wantHashes(by: 0)
+        chain.run(0.1)
+        #expect(chain.lower.hashesWanted == 0)
+    }
+
     @Test func theHostIsToldWhoTakesThem() {
         var chain = RelayChain(upper: Self.lan, hasPatches: true)
         chain.run(1)

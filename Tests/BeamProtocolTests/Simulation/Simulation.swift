@@ -51,6 +51,8 @@ struct Simulation {
     private(set) var soundDemand = SoundDemand()
     /// The tiles that the host's viewers have asked for.
     private(set) var exactWanted: [[PixelRect]] = []
+    /// How often hashes were wanted of the host.
+    private(set) var hashesWanted = 0
     /// Packets of sound that the host was given.
     private(set) var soundCount = 0
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
@@ -105,6 +107,7 @@ struct Simulation {
             broadcast: Broadcast.Configuration(
                 pacing: pacing, bitRate: bitRate, usesFullChroma: usesFullChroma, hasSound: source.hasSound,
                 hasPatches: source.hasPatches, hasPointer: source.hasPointer, hasReducedLayer: relays == 0))
+        configuration.broadcast.hasHashes = source.hasHashes
         configuration.door.relays = relays
         soundDemand = SoundDemand()
         host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
@@ -399,6 +402,7 @@ struct Simulation {
                 if wasHeld, !demand.isHeld { schedule(.keyframe(layer: layer), at: now, generation: generation) }
             case .soundDemand(let demand): soundDemand = demand
             case .exactWanted(let tiles): exactWanted.append(tiles)
+            case .hashesWanted: hashesWanted += 1
             // No browser comes.
             case .browser: break
             case .event(let event):
@@ -469,6 +473,7 @@ struct Simulation {
                 viewers[index].frames.append((now, frame.number, frame.isKeyframe, frame.layer, age))
                 if let capture = frame.captureTime { viewers[index].ages.append(frame.lastArrival - capture) }
             case .patch(let patch): viewers[index].patches.append(patch)
+            case .hashes(let hashes): viewers[index].hashes.append(hashes)
             case .pointer(let pointer): viewers[index].pointers.append((now, pointer))
             case .sound(let sound):
                 viewers[index].sounds.append(sound)

@@ -33,6 +33,7 @@ extension Simulation {
         var ages: [Duration] = []
         var sounds: [ReceivedSound] = []
         var patches: [ReceivedPatch] = []
+        var hashes: [ReceivedHashes] = []
         var pointers: [(time: MediaTime, pointer: ScreenPointer)] = []
         /// What was delivered, to be passed on; nil: it isn't.
         var relayed: [ReceivedFrame]?
@@ -77,6 +78,8 @@ extension Simulation {
         var playedSound = false
         /// The host may send exact patches.
         var hasPatches = false
+        /// The host tells hashes of its picture.
+        var hasHashes = false
         /// The host may tell the pointer.
         var hasPointer = false
     }
@@ -102,6 +105,12 @@ extension Simulation {
         pumpHost()
     }
 
+    mutating func pass(_ hashes: PictureHashes) {
+        let now = now
+        host?.handleHashes(hashes, now: now)
+        pumpHost()
+    }
+
     mutating func pass(_ pointer: ScreenPointer) {
         let now = now
         host?.handlePointer(pointer, now: now)
@@ -112,6 +121,13 @@ extension Simulation {
     mutating func want(exact tiles: [PixelRect], by index: Int) {
         let now = now
         viewers[index].session.handle(.exactWanted(tiles), now: now)
+        pumpViewer(index)
+    }
+
+    /// A viewer wants to compare.
+    mutating func wantHashes(by index: Int) {
+        let now = now
+        viewers[index].session.handle(.hashesWanted, now: now)
         pumpViewer(index)
     }
 

@@ -57,7 +57,7 @@ struct FeedbackTests {
         ),
     ]
 
-    static let golden = goldenFeedback.map(\.1) + goldenStates.map(\.1)
+    static let golden = goldenFeedback.map(\.1) + goldenStates.map(\.1) + HashesItemTests.golden
 
     @Test func feedbackHasTheGoldenBytes() {
         for (value, bytes) in Self.goldenFeedback {

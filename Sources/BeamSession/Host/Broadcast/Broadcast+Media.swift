@@ -200,6 +200,7 @@ extension Broadcast {
         if let sound = feedback.sound { take(sound, isNewest: isNewest, from: index, now: now) }
         take(inexact: feedback.inexact, from: index, now: now)
         take(missing: feedback.missingChanges, from: index, now: now)
+        if feedback.wantsHashes { takeHashRequest(from: index, now: now) }
         if let look = feedback.look { take(look: look, from: index, now: now) }
         let end = stream.layers[layers[index]].end
         if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
@@ -276,7 +277,7 @@ extension Broadcast {
     }
 
     /// Seals the state into `sealedState`, in at least `length` bytes; false if the key is used up.
-    private mutating func seal(_ state: StreamState, length: Int = 0) -> Bool {
+    mutating func seal(_ state: StreamState, length: Int = 0) -> Bool {
         do {
             try stream.sealer.seal(.state, in: &sealedState) {
                 let start = $0.count
@@ -289,7 +290,7 @@ extension Broadcast {
         }
     }
 
-    private mutating func transmitState(to address: NetworkAddress) {
+    mutating func transmitState(to address: NetworkAddress) {
         let burst = MediaBurst(
             bytes: sealedState, range: 0..<sealedState.count, segmentSize: MediaLimits.datagramLength, address: address)
         count(burst)

@@ -23,6 +23,8 @@ public struct Broadcast: Sendable {
         public var hasSound: Bool
         /// There may be exact patches beside the frames (`handlePatch`).
         public var hasPatches: Bool
+        /// Hashes of the picture are told to those who ask for them (`Output.hashesWanted`).
+        public var hasHashes = false
         /// The pointer may be told beside the pictures (`handlePointer`).
         public var hasPointer: Bool
         /// Somebody encodes a reduced layer when it is demanded. Frames that come from elsewhere are of one layer.
@@ -54,6 +56,8 @@ public struct Broadcast: Sendable {
         case soundDemand(SoundDemand)
         /// A guest lacks these rectangles of tiles (`ExactTiles`) exactly. It has chosen them: they may lie anywhere.
         case exactWanted([PixelRect])
+        /// A guest has all tiles exactly, and wants hashes of the newest picture (`handleHashes`).
+        case hashesWanted
         case event(HostEvent)
         /// Every guest of version 2 has to get this media key, the next one.
         case mediaKeyMade(SealingKey)

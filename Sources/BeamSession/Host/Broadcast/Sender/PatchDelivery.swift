@@ -14,6 +14,11 @@ struct PatchDelivery: Sendable {
     /// Changes that are too long to leave at once, in pieces.
     private(set) var queue: [Piece] = []
     private var queuedBytes = 0
+    /// The last request for hashes that counts, and whether it is still to be answered.
+    private var hashesAsked: (at: MediaTime, isOpen: Bool)?
+
+    /// Requests for hashes that come sooner after one another are ignored.
+    private static let leastHashInterval = Duration.milliseconds(200)
 
     /// The most bytes that wait. A change that doesn't fit is treated as on a path that has no queue.
     private static let mostQueued = 384 << 10
@@ -59,6 +64,20 @@ struct PatchDelivery: Sendable {
     }
 
     mutating func dropQueue() { (queue, queuedBytes) = ([], 0) }
+
+    /// The viewer has asked for hashes. False: too often.
+    mutating func askedHashes(now: MediaTime) -> Bool {
+        if let hashesAsked, now - hashesAsked.at < Self.leastHashInterval { return false }
+        hashesAsked = (now, true)
+        return true
+    }
+
+    /// Whether hashes are to be sent: once for each request, and not long after it.
+    mutating func takeHashes(now: MediaTime) -> Bool {
+        guard let asked = hashesAsked, asked.isOpen else { return false }
+        hashesAsked?.isOpen = false
+        return now - asked.at < Self.repairTime
+    }
 
     func wantsRepair(now: MediaTime) -> Bool { requests.last.map { now - $0 < Self.repairTime } ?? false }
 }
