@@ -302,7 +302,7 @@ let package = Package(
         ),
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamSound",
-            "BeamSession", "BeamLog", "BeamWire", "BeamMedia"),
+            "BeamSession", "BeamLog", "BeamWire", "BeamPixels", "BeamMedia", "BeamClock"),
         test("BeamDoctorTests", "BeamDoctor", "BeamNetwork", "BeamWire", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test(
@@ -345,6 +345,7 @@ if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
             "BeamProtocolTests/Fuzz/BrowserFuzzBodies.swift", "BeamProtocolTests/Browsers/FakeBrowser.swift",
             "BeamProtocolTests/Gateways/FakeGateway.swift", "BeamWebTests/Support/PageFuzzBodies.swift",
             "BeamPixelsTests/Support/PatchFuzzBodies.swift", "BeamProtocolTests/Fuzz/PointerFuzzBodies.swift",
+            "BeamProtocolTests/Fuzz/HashFuzzBodies.swift",
         ], "BeamWeb", "BeamPixels")
 } else if Context.environment["BEAMROOM_ROOM_PLAYER"] != nil {
     fuzzer("room-player", "RoomPlayer")

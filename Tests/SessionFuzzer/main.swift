@@ -30,6 +30,7 @@ private func fault(_ bytes: [UInt8]) -> String? {
     case "upgrade": PageFuzzBodies.upgrade(bytes)
     case "patch": PatchFuzzBodies.content(bytes)
     case "pointer": FuzzBodies.pointer(bytes)
+    case "hashes": FuzzBodies.hashes(bytes)
     default: "there is no fuzz body “\(session ?? "")”"
     }
 }

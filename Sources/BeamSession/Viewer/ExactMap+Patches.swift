@@ -56,6 +56,7 @@ extension ExactMap {
     }
 
     private mutating func setExact(_ tile: Int, at time: UInt64) {
+        version &+= 1
         times[tile] = time
         guard !isExact[tile] else { return }
         isExact[tile] = true
@@ -85,8 +86,7 @@ extension ExactMap {
     private mutating func miss(_ tiles: [Int], at time: UInt64, now: MediaTime) -> [PixelRect] {
         var marked = [Bool](repeating: false, count: isExact.count)
         for tile in tiles where !isShown(tile, at: time) {
-            if isExact[tile] { exactCount -= 1 }
-            isExact[tile] = false
+            setInexact(tile)
             times[tile] = time
             since[tile] = now
             marked[tile] = true

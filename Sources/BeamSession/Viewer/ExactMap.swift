@@ -16,6 +16,8 @@ public struct ExactMap: Sendable {
     var since: [MediaTime]
     /// How many tiles are exact.
     public internal(set) var exactCount = 0
+    /// Another number after each change of what is exact, or of the time since which a tile looks as it does.
+    public internal(set) var version: UInt64 = 0
     /// All changes of the host's screen up to this time are known: `times` has them.
     public internal(set) var known: UInt64 = 0
     /// Changes that are known beyond a gap: what happened from the first of these times to the second.
@@ -47,8 +49,7 @@ public struct ExactMap: Sendable {
             forEach(in: change.rect) { map, tile in
                 if map.isExact[tile] {
                     guard map.times[tile] < change.time else { return }
-                    map.isExact[tile] = false
-                    map.exactCount -= 1
+                    map.setInexact(tile)
                     if lost == nil { lost = [Bool](repeating: false, count: map.isExact.count) }
                     lost?[tile] = true
                 }
@@ -108,6 +109,14 @@ public struct ExactMap: Sendable {
         }
         guard isAny else { return [] }
         return ExactTiles.rectangles(marked, across: across, most: most)
+    }
+
+    /// The tile doesn't count as exact any more.
+    mutating func setInexact(_ tile: Int) {
+        version &+= 1
+        guard isExact[tile] else { return }
+        isExact[tile] = false
+        exactCount -= 1
     }
 
     private func rectangles(_ marked: [Bool]) -> [PixelRect] {
