@@ -130,7 +130,7 @@ struct SessionPair {
             case .browser: break
             case .transmit(let burst): take(burst)
             case .send(_, let bytes): viewer.handle(.controlMessage(bytes), now: now)
-            case .wait, .close, .requestKeyframe, .demand, .soundDemand, .exactWanted, .event: break
+            case .wait, .close, .requestKeyframe, .demand, .soundDemand, .exactWanted, .hashesWanted, .event: break
             }
         }
     }
@@ -166,7 +166,7 @@ struct SessionPair {
             case .openMedia: viewer.handle(.mediaOpened(localPort: Self.address.port), now: now)
             case .sendMedia(let bytes): replies.append(bytes)
             case .deliver: delivered += 1
-            case .wait, .closeControl, .closeMedia, .sound, .patch, .pointer, .event: break
+            case .wait, .closeControl, .closeMedia, .sound, .patch, .hashes, .pointer, .event: break
             }
         }
     }

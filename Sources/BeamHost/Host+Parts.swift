@@ -21,6 +21,7 @@ extension Host {
         network.session.broadcast.frameRate = encoder.frameRate
         network.session.broadcast.hasSound = hasSound
         network.session.broadcast.hasPatches = options.sendsPatches
+        network.session.broadcast.hasHashes = options.sendsPatches
         network.session.broadcast.hasPointer = hasPointer
         network.session.broadcast.usesFullChroma = options.chroma != .subsampled
         guard let room = options.room else { return try HostServer(network, handlers: handlers) }
@@ -44,7 +45,8 @@ extension Host {
             }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
             onDemand: { viewers.set($0, layer: $1) }, onSoundDemand: { sound.set($0) },
             onBrowser: { browsers.tell($0, $1) })
-        handlers.onExactWanted = { repairs.tell($0) }
+        handlers.onExactWanted = { repairs.tell(.tiles($0)) }
+        handlers.onHashesWanted = { repairs.tell(.hashes) }
         return handlers
     }
 

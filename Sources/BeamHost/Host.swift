@@ -91,8 +91,10 @@ public final class Host: Sendable {
         let sinks = ([network, web, recorder, gateways] as [(any FrameSink)?]).compactMap { $0 }
         source.onVisibility { Self.tell($0, server, web, onNotice) }
         source.onPointer { server.submit($0) }
-        let patches = options.sendsPatches ? PatchStage(wanted) { server.submit($0) } : nil
-        repairs.follow { patches?.repair($0) }
+        let patches =
+            options.sendsPatches
+            ? PatchStage(wanted, submit: { server.submit($0) }, tell: { server.submit($0) }) : nil
+        repairs.follow { patches?.answer($0) }
         let capture = CaptureStage(source, patches: patches, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(
             settings, encoder: encoder, size: size, from: slot, wanted: wanted, patches: patches,

@@ -7,7 +7,7 @@ import Synchronization
 /// Sends small changes exactly, before the encoder is asked; and of a screen at rest what viewers haven't exactly.
 ///
 /// Changes are compressed on the capture's thread, because that takes microseconds (`ChangePatches`). Repairs have a thread
-/// of their own, which gives way to each change.
+/// of their own, which gives way to each change; it also makes the hashes by which viewers compare what they show.
 final class PatchStage: Sendable {
     /// The longest content of a repair, in bytes.
     private static let longestRepair = 12 << 10
@@ -29,7 +29,10 @@ final class PatchStage: Sendable {
     private let thread: StageThread
     private let lacked = Atomic(false)
 
-    init(_ wanted: EncoderDemand, submit: @escaping @Sendable (ExactPatch) -> Void) {
+    init(
+        _ wanted: EncoderDemand, submit: @escaping @Sendable (ExactPatch) -> Void,
+        tell: @escaping @Sendable (PictureHashes) -> Void
+    ) {
         self.wanted = wanted
         self.submit = submit
         let repairs = Repairs()
@@ -39,12 +42,20 @@ final class PatchStage: Sendable {
         thread = StageThread("beam-exact") {
             var codec = PatchCodec()
             while let work = repairs.next() {
-                let rate = wanted.demand(layer: 0, at: .now).bitRate
-                Self.repair(work, repairs, &codec, rate: rate) { patch, tiles in
-                    submit(patch)
-                    changes.repaired(tiles, of: patch.pictureSize, at: patch.captureTime)
+                switch work.job {
+                case .repair(let tiles):
+                    let rate = wanted.demand(layer: 0, at: .now).bitRate
+                    Self.repair(tiles, of: work.picture, repairs, &codec, rate: rate) { patch, tiles in
+                        submit(patch)
+                        changes.repaired(tiles, of: patch.pictureSize, at: patch.captureTime)
+                    }
+                    repairs.pause(Self.repairPause)
+                case .hash(let since):
+                    guard let hashes = Self.hashes(of: work.picture, since: since, repairs) else { break }
+                    repairs.keep(hashes, of: work.picture.time)
+                    tell(hashes)
+                case .tell(let hashes): tell(hashes)
                 }
-                repairs.pause(Self.repairPause)
             }
         }
     }
@@ -69,6 +80,7 @@ final class PatchStage: Sendable {
             return picture
         }
         var (picture, content) = changes.take(picture, rate: demand.bitRate, now: now)
+        if picture.damage.isEmpty { repairs.looksAsBefore(picture.time) }
         guard let content else { return picture }
         picture.isSentExactly = true
         if !content.isEmpty {
@@ -78,11 +90,15 @@ final class PatchStage: Sendable {
         return picture
     }
 
-    /// A viewer lacks these rectangles of tiles. Nothing is known of them: they may lie anywhere.
-    func repair(_ tiles: [PixelRect]) {
-        lacked.store(true, ordering: .relaxed)
-        changes.lacking(tiles)
-        repairs.want(tiles)
+    /// A viewer lacks rectangles of tiles, of which nothing is known: they may lie anywhere. Or it wants hashes.
+    func answer(_ wish: RepairWish.Wish) {
+        switch wish {
+        case .tiles(let tiles):
+            lacked.store(true, ordering: .relaxed)
+            changes.lacking(tiles)
+            repairs.want(tiles)
+        case .hashes: repairs.wantHashes(now: .now)
+        }
     }
 
     /// Returns when the stage's thread has ended.
@@ -95,17 +111,17 @@ final class PatchStage: Sendable {
 
     /// Compresses all that is wanted, then sends it: what is short for its size first, which is text, and photographs last.
     private static func repair(
-        _ work: Repairs.Work, _ repairs: Repairs, _ codec: inout PatchCodec, rate: Int?,
+        _ tiles: [PixelRect], of picture: Picture, _ repairs: Repairs, _ codec: inout PatchCodec, rate: Int?,
         _ submit: (ExactPatch, _ tiles: PixelRect) -> Void
     ) {
-        let size = work.picture.size
+        let size = picture.size
         let limit = min(longestRepair, rate.map { Int(clamping: Double($0) * repairTime / 8) } ?? .max)
         var made: [(tiles: PixelRect, content: [UInt8], perPixel: Double)] = []
-        var waiting = work.tiles.flatMap { $0.pieces(repairTiles) }
+        var waiting = tiles.flatMap { $0.pieces(repairTiles) }
         while let tiles = waiting.popLast() {
-            guard repairs.isNewest(work.picture) else { return }
+            guard repairs.isNewest(picture) else { return }
             let rect = ExactTiles.pixels(of: tiles, in: size)
-            if let content = codec.encode([rect], of: work.picture.buffer, atMost: limit) {
+            if let content = codec.encode([rect], of: picture.buffer, atMost: limit) {
                 made.append((tiles, content, Double(content.count) / Double(rect.area)))
             } else {
                 // A single tile that is too long is left to the video.
@@ -114,13 +130,26 @@ final class PatchStage: Sendable {
         }
         let bits = rate.map { Double($0) * repairShare } ?? Double(repairRate)
         for piece in made.sorted(by: { $0.perPixel < $1.perPixel }) {
-            guard repairs.isNewest(work.picture) else { return }
+            guard repairs.isNewest(picture) else { return }
             submit(
                 ExactPatch(
-                    content: piece.content, captureTime: work.picture.time, pictureSize: size, isRepair: true),
+                    content: piece.content, captureTime: picture.time, pictureSize: size, isRepair: true),
                 piece.tiles)
             repairs.pause(.seconds(clamping: Double(piece.content.count * 8) / max(1, bits)))
         }
+    }
+
+    // MARK: Hashes
+
+    /// Nil: the screen has changed meanwhile.
+    private static func hashes(of picture: Picture, since: MediaTime, _ repairs: Repairs) -> PictureHashes? {
+        var hashes = PictureHashes(
+            size: picture.size, time: picture.time.microseconds, since: since.microseconds, rows: [])
+        for row in 0..<ExactTiles.down(picture.size) {
+            guard repairs.isNewest(picture) else { return nil }
+            hashes.rows.append(TileRowHash.of(row: row, in: picture.buffer))
+        }
+        return hashes
     }
 }
 

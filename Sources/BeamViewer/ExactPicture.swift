@@ -67,11 +67,21 @@ import BeamSession
     /// Patches that were malformed.
     private(set) var refused: UInt64 = 0
 
-    /// What the statistics were told last.
-    var toldShare: Double?
+    private var check = ExactCheck()
+    /// Rows of earlier maps that counted as exact and weren't.
+    private var wrongRows: UInt64 = 0
+    /// So many pixels are hashed at a time: some tenths of a millisecond.
+    private static let hashedPixels = 1 << 19
 
-    /// The share of the picture that is exact; nil: the host sends nothing exactly.
-    var exactShare: Double? { hasPatches ? map?.exactShare : nil }
+    /// What the statistics were told last.
+    var told: Exactness?
+
+    /// Nil: the host sends nothing exactly.
+    var exactness: Exactness? {
+        guard hasPatches, let map else { return nil }
+        return Exactness(
+            share: map.exactShare, isVerified: check.isVerified(map), wrongRows: wrongRows + check.wrongRows)
+    }
 
     /// Takes what has come, and returns what is to be shown; nil: nothing has changed.
     func take(_ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
@@ -109,6 +119,8 @@ import BeamSession
             session = picture.session
             (filmLength, unanswered, hasPatches) = (0, 0, false)
             (waiting, missed, outdated) = ([], [], [])
+            wrongRows += check.wrongRows
+            check = ExactCheck()
         }
         let lost = map?.take(changes, now: .now) ?? []
         guard let composed, let map else { return picture }
@@ -256,6 +268,37 @@ import BeamSession
         return wanted
     }
 
+    // MARK: Whether it is true
+
+    /// The host is to be asked for hashes now.
+    func takeHashRequest() -> Bool {
+        guard let map, composed != nil else { return false }
+        return check.takeRequest(map, now: .now)
+    }
+
+    /// Hashes have come.
+    func take(_ all: [ReceivedHashes]) {
+        guard let map, composed != nil else { return }
+        for received in all where received.session == session { check.take(received.hashes, map, now: .now) }
+    }
+
+    /// Hashes some of the rows that are to be compared. The rest is for the next time: the window isn't held up.
+    func compareSome() {
+        guard var map, let composed, check.hasRows(map) else { return }
+        let now = MediaTime.now
+        var pixels = 0
+        while pixels < Self.hashedPixels, let row = check.nextRow(map, now: now) {
+            check.hashed(row, TileRowHash.of(row: row, in: composed), &map, now: now)
+            pixels += TileRowHash.pixels(of: row, in: map.size).area
+        }
+        self.map = map
+    }
+
+    private var checkTimeout: Duration? {
+        guard let map, composed != nil else { return nil }
+        return check.hasRows(map) ? .zero : check.deadline(map).map { max(.zero, $0 - .now) }
+    }
+
     private var pause: Duration { Self.leastRepeat * (1 << min(max(0, unanswered - 1), Self.mostDoublings)) }
 
     /// A patch has waited for too long.
@@ -264,7 +307,7 @@ import BeamSession
     /// Until something may have to be asked for, or a patch has waited for too long; nil: there is nothing to do.
     var timeout: Duration? {
         let waits = waiting.first.map { max(.zero, $0.end - .now) }
-        guard let map, !map.isAllExact else { return waits }
+        guard let map, !map.isAllExact else { return [waits, checkTimeout].compactMap(\.self).min() }
         let ask = askedAt.map {
             max(missed.isEmpty ? Self.rest : .zero, $0 + (missed.isEmpty ? pause : Self.urgentRepeat) - .now)
         }

@@ -15,7 +15,7 @@ enum StatisticsOverlay {
         let expected = session.datagrams + session.lost
         let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
         return whose + [
-            "Picture\t\(size.width) × \(size.height)\(exact(report.exactShare)), \(renderer)",
+            "Picture\t\(size.width) × \(size.height)\(exact(report.exactness)), \(renderer)",
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")\(words(connection))",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
@@ -28,9 +28,10 @@ enum StatisticsOverlay {
     }
 
     /// How much of the picture is exactly what the host's screen shows.
-    private static func exact(_ share: Double?) -> String {
-        guard let share else { return "" }
-        return share >= 1 ? ", exact" : ", \(Int(clamping: share * 100)) % exact"
+    private static func exact(_ exactness: Exactness?) -> String {
+        guard let exactness else { return "" }
+        if exactness.isVerified { return ", exact, verified" }
+        return exactness.share >= 1 ? ", exact" : ", \(Int(clamping: exactness.share * 100)) % exact"
     }
 
     private static func words(_ connection: ConnectionState) -> String {

@@ -279,6 +279,9 @@ public final class Viewer: Sendable {
     /// These rectangles of tiles (`ExactTiles`) aren't exact in the window, or at a relay's viewers.
     public func wantExact(_ tiles: [PixelRect]) { shared.tellClient { $0.wantExact(tiles) } }
 
+    /// The window shows all exactly: asks the host for hashes to compare it with.
+    func wantHashes() { shared.tellClient { $0.wantHashes() } }
+
     /// The most that the host is to send here from now on. What becomes of it is told by `ViewerEvent.quality`. Call it from
     /// any thread, as often as you like.
     public func setQuality(_ wish: QualityWish) { shared.wish { $0.quality = wish } }
@@ -381,9 +384,8 @@ public final class Viewer: Sendable {
             return ViewerReport(
                 session: session, decoded: passing?.frames ?? decoded.decoded, shown: window.shown, replaced: replaced,
                 size: passing?.size ?? decoded.size, decoder: decoded.decoder,
-                patches: state.exactShare == nil ? nil : patches?.total, exactShare: state.exactShare,
-                framesPerSecond: rates.frames,
-                bitsPerSecond: rates.bits, sound: sound?.figures,
+                patches: state.exactness == nil ? nil : patches?.total, exactness: state.exactness,
+                framesPerSecond: rates.frames, bitsPerSecond: rates.bits, sound: sound?.figures,
                 times: decoded.times.merging(window.times) { $1 }, isPassedOn: passing != nil)
         }
     }

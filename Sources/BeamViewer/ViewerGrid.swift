@@ -177,6 +177,7 @@ import Synchronization
         guard slot.viewer.patches != nil else { return picture }
         let own = exact[slot.id] ?? ExactPicture()
         exact[slot.id] = own
+        defer { own.take(slot.viewer.patches?.takeHashes() ?? []) }
         return own.take(picture, patches)
     }
 
@@ -186,9 +187,12 @@ import Synchronization
             guard let own = exact[slot.id] else { continue }
             let wanted = own.takeWanted()
             if !wanted.isEmpty { slot.viewer.wantExact(wanted) }
-            if own.exactShare != own.toldShare {
-                own.toldShare = own.exactShare
-                slot.viewer.shared.change { $0.exactShare = own.exactShare }
+            if own.takeHashRequest() { slot.viewer.wantHashes() }
+            own.compareSome()
+            let exactness = own.exactness
+            if exactness != own.told {
+                own.told = exactness
+                slot.viewer.shared.change { $0.exactness = exactness }
             }
         }
     }

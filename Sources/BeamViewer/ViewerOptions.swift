@@ -248,6 +248,22 @@ public struct HostChoice: Sendable, Hashable {
     }
 }
 
+/// How exact the picture in the window is.
+public struct Exactness: Sendable, Equatable {
+    /// The share that counts as exact, 0 to 1.
+    public var share: Double
+    /// All of it is, and the host's hashes say the same of the pixels.
+    public var isVerified: Bool
+    /// Rows of tiles that counted as exact, and whose hashes were others: an error somewhere. They are shown anew.
+    public var wrongRows: UInt64
+
+    public init(share: Double, isVerified: Bool = false, wrongRows: UInt64 = 0) {
+        self.share = share
+        self.isVerified = isVerified
+        self.wrongRows = wrongRows
+    }
+}
+
 /// Totals since the start; times since the last report.
 public struct ViewerReport: Sendable {
     public var session: ViewerStatistics
@@ -259,10 +275,9 @@ public struct ViewerReport: Sendable {
     public var size: PixelSize?
     /// The decoder of the last picture: `software`, or `vaapi:` and the device's path.
     public var decoder: String?
-    /// Exact patches that have arrived, and the share of the picture in the window that is exact now, 0 to 1; nil: the host
-    /// sends nothing exactly.
+    /// Exact patches that have arrived, and how exact the picture in the window is now; nil: the host sends nothing exactly.
     public var patches: UInt64?
-    public var exactShare: Double?
+    public var exactness: Exactness?
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double

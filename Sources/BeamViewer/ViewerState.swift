@@ -18,8 +18,8 @@ final class ViewerState: Sendable {
         /// The figures in the overlay.
         var report: ViewerReport?
         var rates = Rates()
-        /// The share of the picture in the window that is exact; nil: the host sends nothing exactly.
-        var exactShare: Double?
+        /// Nil: the host sends nothing exactly.
+        var exactness: Exactness?
         var presentation = Presentation()
         var lastStatistics = ViewerStatistics()
         /// The window's loop has to return.

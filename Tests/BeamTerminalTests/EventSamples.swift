@@ -53,7 +53,8 @@ enum Sample {
         }
         return ViewerReport(
             session: statistics, decoded: 1, shown: 1, replaced: 0, size: isFull ? size : nil,
-            decoder: isFull ? "software" : nil, patches: isFull ? 1 : nil, exactShare: isFull ? 1 : nil,
+            decoder: isFull ? "software" : nil, patches: isFull ? 1 : nil,
+            exactness: isFull ? Exactness(share: 1) : nil,
             framesPerSecond: 30, bitsPerSecond: 1e6,
             sound: isFull ? SoundFigures() : nil, times: isFull ? [.capture: latency] : [:])
     }

@@ -31,6 +31,9 @@ extension EndToEnd {
                 host.end()
             }
 
+            /// The viewer has compared what it shows with the host's hashes, as its last figures say.
+            var isVerified: Bool { viewer.events("stats").last?.bool("exactVerified") == true }
+
             /// Where the window differs from the screen.
             var difference: String {
                 get throws {
@@ -66,6 +69,31 @@ extension EndToEnd {
             #expect(
                 eventually(timeout: 30) { pair.viewer.events("stats").last?.number("exact") == 1 },
                 "\(pair.viewer.events("stats").last.map { "\($0)" } ?? "no figures")")
+            // The host's hashes say the same, and again after a change.
+            #expect(eventually(timeout: 30) { pair.isVerified })
+            let pen = try Pen(pair.screen.display)
+            pen.fill(x: 100, y: 50, width: 30, height: 30, colour: 0x12_34_56)
+            #expect(try eventually(timeout: 30) { try pair.isEqual })
+            let seen = pair.viewer.events("stats").count
+            #expect(eventually(timeout: 30) { pair.viewer.events("stats").count > seen + 1 && pair.isVerified })
+            #expect(pair.viewer.events("stats").allSatisfy { $0.number("exactWrongRows") ?? 0 == 0 })
+        }
+
+        /// Once it is verified, nothing more is sent than to say that both are there.
+        @Test func aVerifiedScreenCostsNothing() throws {
+            let pair = try Pair()
+            defer { pair.end() }
+            let painter = try Painter(pair.screen.display, framesPerSecond: 0)
+            #expect(eventually(timeout: 30) { pair.isVerified })
+            // Hellos are answered each second; the viewer would ask again after two.
+            pause(seconds: 3)
+            func sent(_ figure: String) -> Double { pair.host.events("stats").last?.number(figure) ?? 0 }
+            let begin = (datagrams: sent("datagrams"), bytes: sent("bytes"))
+            pause(seconds: 6)
+            let (datagrams, bytes) = (sent("datagrams") - begin.datagrams, sent("bytes") - begin.bytes)
+            report("verified screen at rest", "\(Int(datagrams)) datagrams, \(Int(bytes)) bytes in 6 s")
+            #expect(datagrams <= 9 && bytes <= 9 * 80)
+            #expect(pair.isVerified && painter.painted == 1)
         }
 
         /// Small changes, each until it is seen, and then after motion that goes by video.

@@ -140,7 +140,7 @@ struct HostBench {
             case .transmit(let burst): bursts.append((now, burst))
             case .requestKeyframe: keyframeRequests.append(now)
             case .demand(let demand, let layer): demands.append((now, demand, layer))
-            case .soundDemand, .exactWanted: break
+            case .soundDemand, .exactWanted, .hashesWanted: break
             }
             outputs.append(output)
         }
@@ -258,7 +258,7 @@ struct ViewerBench {
                 note(bytes == MediaLimits.hello ? "BRHI!" : "sealed hello")
                 sent.append(bytes)
             case .deliver(let frame): delivered.append(frame)
-            case .sound, .patch, .pointer: break
+            case .sound, .patch, .hashes, .pointer: break
             case .event(let event):
                 // States of the connection accompany other events, and have tests of their own.
                 if case .connection = event {} else { note("\(event)") }

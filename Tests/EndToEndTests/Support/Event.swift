@@ -22,6 +22,7 @@ struct Event: Sendable, Equatable, CustomStringConvertible {
 
     func number(_ key: String) -> Double? { fields[key]?.number }
     func string(_ key: String) -> String? { fields[key]?.string }
+    func bool(_ key: String) -> Bool? { fields[key]?.bool }
     func object(_ key: String) -> [String: JSONValue]? { fields[key]?.object }
 }
 
