@@ -93,7 +93,8 @@ public final class Host: Sendable {
         source.onPointer { server.submit($0) }
         let patches =
             options.sendsPatches
-            ? PatchStage(wanted, submit: { server.submit($0) }, tell: { server.submit($0) }) : nil
+            ? PatchStage(
+                wanted, wakeEncoder: { slot.nudge() }, submit: { server.submit($0) }, tell: { server.submit($0) }) : nil
         repairs.follow { patches?.answer($0) }
         let capture = CaptureStage(source, patches: patches, into: slot) { onNotice(.ended($0)) }
         let encode = EncodeStage(

@@ -23,6 +23,7 @@ final class PatchStage: Sendable {
     private static let repairTiles = PixelSize(width: 32, height: 4)
 
     private let wanted: EncoderDemand
+    private let wakeEncoder: @Sendable () -> Void
     private let submit: @Sendable (ExactPatch) -> Void
     private let changes: ChangePatches
     private let repairs: Repairs
@@ -30,10 +31,11 @@ final class PatchStage: Sendable {
     private let lacked = Atomic(false)
 
     init(
-        _ wanted: EncoderDemand, submit: @escaping @Sendable (ExactPatch) -> Void,
-        tell: @escaping @Sendable (PictureHashes) -> Void
+        _ wanted: EncoderDemand, wakeEncoder: @escaping @Sendable () -> Void,
+        submit: @escaping @Sendable (ExactPatch) -> Void, tell: @escaping @Sendable (PictureHashes) -> Void
     ) {
         self.wanted = wanted
+        self.wakeEncoder = wakeEncoder
         self.submit = submit
         let repairs = Repairs()
         let changes = ChangePatches()
@@ -94,7 +96,8 @@ final class PatchStage: Sendable {
     func answer(_ wish: RepairWish.Wish) {
         switch wish {
         case .tiles(let tiles):
-            lacked.store(true, ordering: .relaxed)
+            // Once for each frame: the next one may be far.
+            if !lacked.exchange(true, ordering: .relaxed) { wakeEncoder() }
             changes.lacking(tiles)
             repairs.want(tiles)
         case .hashes: repairs.wantHashes(now: .now)

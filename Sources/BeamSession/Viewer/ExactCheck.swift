@@ -34,6 +34,8 @@ public struct ExactCheck: Sendable {
     /// Each row's hash as it was told, until it is compared.
     private var expected: [Expected?] = []
     private var expectedCount = 0
+    /// Rows that were compared since the last request: each answer counts once.
+    private var isCompared: [Bool] = []
     private var isEqual: [Bool] = []
     private var equalCount = 0
     /// Rows that are wrong.
@@ -59,6 +61,7 @@ public struct ExactCheck: Sendable {
         guard let deadline = deadline(map), deadline <= now else { return false }
         askedAt = now
         requests += 1
+        isCompared = [Bool](repeating: false, count: map.rowCount)
         return true
     }
 
@@ -84,6 +87,7 @@ public struct ExactCheck: Sendable {
 
     private mutating func forget(_ rows: Int) {
         (expected, expectedCount) = ([Expected?](repeating: nil, count: rows), 0)
+        isCompared = [Bool](repeating: false, count: rows)
         (isEqual, equalCount) = ([Bool](repeating: false, count: rows), 0)
         doubted = []
     }
@@ -98,7 +102,7 @@ public struct ExactCheck: Sendable {
             hashes.firstRow + hashes.rows.count <= map.rowCount, map.isWithin(hashes.time)
         else { return }
         let isBinding = hashes.since <= map.known
-        for (row, hash) in zip(hashes.firstRow..., hashes.rows) where !isEqual[row] && !doubted.contains(row) {
+        for (row, hash) in zip(hashes.firstRow..., hashes.rows) where !isEqual[row] && !isCompared[row] {
             if expected[row] == nil { expectedCount += 1 }
             expected[row] = Expected(hash: hash, isBinding: isBinding)
         }
@@ -118,6 +122,7 @@ public struct ExactCheck: Sendable {
         guard version == map.version, expected.indices.contains(row), let told = expected[row] else { return }
         expected[row] = nil
         expectedCount -= 1
+        isCompared[row] = true
         if told.hash == hash {
             isEqual[row] = true
             equalCount += 1

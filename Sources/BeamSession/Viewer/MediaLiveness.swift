@@ -189,7 +189,7 @@ struct MediaLiveness: Sendable {
         case media
         /// The host has answered a hello, or probes the path.
         case answer
-        /// It is sound, which says nothing of pictures.
+        /// It is sound or something else that says nothing of pictures.
         case sound
         /// The host has sent its last frame for now.
         case pause

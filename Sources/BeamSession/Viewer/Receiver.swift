@@ -245,6 +245,8 @@ struct Receiver: Sendable {
             for hashes in state.hashes { outputs.append(.pass(.hashes(ReceivedHashes(hashes, session: began)))) }
         }
         reports.take(state, now: now)
+        // They say nothing of frames.
+        guard state.hashes.isEmpty else { return .sound }
         // Only the tail probe says nothing but the newest frame.
         return state.rates == nil && state.probe == nil ? .pause : .answer
     }

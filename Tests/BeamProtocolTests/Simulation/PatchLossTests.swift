@@ -77,4 +77,23 @@ struct PatchLossTests {
         #expect(simulation.viewer.patches.count == 1)
         #expect(simulation.host?.statistics.patchesAgain == 1)
     }
+
+    /// Small changes right after a frame don't keep the viewer from noticing that the frame was lost.
+    @Test func aChangeLeavesTheProbesOfTheFrameBefore() {
+        func time(_ milliseconds: Int) -> MediaTime { MediaTime.zero + .milliseconds(milliseconds) }
+        var tail = TailProbe()
+        tail.frameSent(now: time(0))
+        for now in [10, 39] { tail.changeSent(pathLoses: false, now: time(now)) }
+        #expect(tail.deadline == time(40) && tail.take(now: time(40)))
+        tail.changeSent(pathLoses: false, now: time(100))
+        #expect(tail.deadline == time(160) && tail.take(now: time(160)))
+        #expect(tail.deadline == nil)
+        // Their own probe comes when no change has followed.
+        for now in [170, 250] { tail.changeSent(pathLoses: false, now: time(now)) }
+        #expect(tail.deadline == time(350) && !tail.take(now: time(349)) && tail.take(now: time(350)))
+        #expect(tail.deadline == nil)
+        tail.frameSent(now: time(400))
+        tail.changeSent(pathLoses: true, now: time(410))
+        #expect(tail.deadline == time(418))
+    }
 }

@@ -66,6 +66,8 @@ extension Broadcast {
                 send(parts, of: change, to: index, at: address, now: now)
             }
         }
+        // The encoder makes frames sooner where changes get lost.
+        senders.markReady(index)
     }
 
     /// Parts that are sent again in one burst.

@@ -11,6 +11,8 @@ struct PatchDelivery: Sendable {
     var takers = PatchTakers.exact
     /// The viewer's requests for tiles.
     var requests = RequestPace()
+    /// When a part of a change was sent again last.
+    var sentAgain: MediaTime?
     /// Changes that are too long to leave at once, in pieces.
     private(set) var queue: [Piece] = []
     private var queuedBytes = 0

@@ -122,7 +122,7 @@ extension Sender {
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
             eighths: shown.applied, limit: shown.limit, limitForOthers: shown.limitForOthers,
             frameRate: quota.wish.frameRate, patchTakers: patches.isTaken ? patches.takers : .video,
-            losesPatches: loses,
+            losesPatches: loses(now: now),
             takesPointer: pointer.isTaken, isWatching: destination.isSet,
             isExpected: !destination.isSet && validation.expiry != nil)
     }

@@ -74,16 +74,21 @@ extension Sender {
             return false
         }
         bucket.charge(bytes, now: now)
+        patches.sentAgain = now
         return true
     }
 
     /// A change has left. Where datagrams get lost, the viewer is told soon if no other follows.
     mutating func changeSent(now: MediaTime) {
-        tail.changeSent(pathLoses: loses, now: now)
+        tail.changeSent(pathLoses: loses(now: now), now: now)
     }
 
-    /// The path loses datagrams, so that some patches come late.
-    var loses: Bool { delivery.map { $0.path.loss > Self.leastLoss } ?? false }
+    /// The path loses datagrams, so that some patches come late. Frames alone tell it too late, while there is one a second.
+    func loses(now: MediaTime) -> Bool {
+        if let lost = patches.sentAgain, now - lost < Self.lossMemory { return true }
+        return delivery.map { $0.path.loss > Self.leastLoss } ?? false
+    }
 
     private static let leastLoss = 0.001
+    private static let lossMemory = Duration.seconds(5)
 }

@@ -24,6 +24,8 @@ struct TailProbe: Sendable {
 
     /// So is the patch of a change.
     mutating func changeSent(pathLoses: Bool, now: MediaTime) {
+        // The probes of a frame tell the number of the last change, too.
+        guard pathLoses || last == nil || pauses != Self.pauses else { return }
         begin(pathLoses ? Self.changePausesWithLoss : Self.changePauses, now: now)
     }
 

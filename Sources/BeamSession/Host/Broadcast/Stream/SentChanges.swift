@@ -6,7 +6,7 @@ struct SentChanges: Sendable {
     /// The most patches, bytes of content, and time: later, frames have shown what they have.
     private static let most = 64
     private static let mostBytes = 1 << 20
-    private static let time = Duration.milliseconds(500)
+    private static let time = Duration.milliseconds(1200)
 
     struct Change: Sendable {
         var number: UInt32
