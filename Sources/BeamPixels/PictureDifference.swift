@@ -20,7 +20,7 @@ public struct PictureDifference {
     private static let leastCells = 512
     /// A move is worth it if it saves so much of what has changed.
     private static let leastSaved = 0.25
-    /// After so many searches in a row without success it is a film: only each eighth large change is searched.
+    /// After so many searches in a row without a move it is a film: only each eighth large change is searched.
     private static let mostFailures = 4
     private static let searchedWhileFailing = 8
 
@@ -58,7 +58,12 @@ public struct PictureDifference {
             return isLarge ? nil : still
         }
         let moved = self.moved(picture, before, changed, count, by: motion)
-        if moved == nil { self.motion = beam_motion(dx: 0, dy: 0) }
+        if moved == nil {
+            self.motion = beam_motion(dx: 0, dy: 0)
+            failures &+= 1
+        } else {
+            failures = 0
+        }
         return moved ?? (isLarge ? nil : still)
     }
 
@@ -78,7 +83,6 @@ public struct PictureDifference {
             failures &+= 1
             return nil
         }
-        failures = 0
         motion = found
         return found
     }

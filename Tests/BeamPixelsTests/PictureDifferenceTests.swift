@@ -85,6 +85,28 @@ import Testing
         }
     }
 
+    /// What moves is too small a part of what changes, again and again: it isn't looked for in each picture, but found later
+    /// when all moves.
+    @Test func whatIsNotWorthAMoveIsAFilm() {
+        var random = SeededGenerator(seed: 3)
+        var difference = PictureDifference()
+        let damage = DamageRegion(PixelRect(Self.size))
+        for step in 0..<6 {
+            let before = Self.text(&random, Self.size)
+            let after = Self.moved(
+                before, PixelMove(target: PixelRect(x: 48, y: 20, width: 240, height: 36), dx: 0, dy: 5))
+            for y in 80..<201 { for x in 0..<4 * 333 { after[plane: 0, x, y] = UInt8(40 * step + 20) } }
+            #expect(difference.find(in: after, since: before, damage: damage, mostPixels: 1000) == nil, "step \(step)")
+        }
+        let found = (0..<9).map { _ in
+            let before = Self.text(&random, Self.size)
+            let after = Self.moved(
+                before, PixelMove(target: PixelRect(x: 0, y: 0, width: 333, height: 190), dx: 0, dy: 5))
+            return difference.find(in: after, since: before, damage: damage, mostPixels: 1000) != nil
+        }
+        #expect(found.first == false && found.contains(true), "\(found)")
+    }
+
     /// Cells that have changed, in any number of places; the fourth byte doesn't count.
     @Test func allThatHasChangedIsCovered() throws {
         for seed in 1...60 {
