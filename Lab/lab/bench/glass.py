@@ -100,7 +100,7 @@ def measure(options: argparse.Namespace, size: int, rate: int, names: Sequence[s
 def measured(place: TwoScreens, system: systems.System, content: str, seconds: float, rest: float) -> dict[str, Any] | None:
     """One run of a system: latency, frames, quality and resources. None if it ended by itself."""
     place.screens.has_pointer = content == "pointer"
-    with place.sharing(system, 1, 1) as (share, watch):
+    with place.sharing(system, 1, system.settling) as (share, watch):
         screens = place.screens.pids
         figures = place.probed(
             content, "--rest", rest, "--process", f"host:{share.pid}", "--process", f"viewer:{watch.pid}", "--process",

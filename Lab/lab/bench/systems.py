@@ -24,6 +24,8 @@ class System:
     title = package = ""
     #: Encodes H.264 at a given bit rate.
     is_h264 = True
+    #: Seconds that its viewer gets before the probe begins.
+    settling = 1.0
 
     def share(self, screens: Screens, port: int) -> str:
         raise NotImplementedError
@@ -47,6 +49,8 @@ class BeamRoom(System):
     """As its users run it: encrypted, with a paired viewer."""
 
     title = "BeamRoom"
+    #: Its window names its keys for 5 s, over the picture. The probe looks after 2 s.
+    settling = 4.0
 
     def __init__(self, program: str, directory: pathlib.Path) -> None:
         self.program = program
