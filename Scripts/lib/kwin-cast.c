@@ -15,7 +15,7 @@ static void *original(const char *name) { return dlsym(RTLD_NEXT, name); }
 // KWin::Output::Output(QObject *)
 void _ZN4KWin6OutputC2EP7QObject(void *this, void *parent) {
     void (*real)(void *, void *) = (void (*)(void *, void *))original("_ZN4KWin6OutputC2EP7QObject");
-    // The first one is a placeholder for the time without outputs; the last one is the virtual output.
+    // KWin makes one for the time without outputs first; the last one is the virtual output.
     output = this;
     real(this, parent);
 }

@@ -25,13 +25,13 @@ struct ChangeTelling {
     /// The frames from now on show this picture.
     mutating func coding(_ picture: Picture) { screen = (picture.size, picture.time) }
 
-    /// The last frame hasn't said what changed, but one of that size would.
-    func isLacking(at size: PixelSize?) -> Bool { !hasSaid && screen?.size == size }
+    /// The last frame hasn't said what changed, but the next one of that size can.
+    func couldSay(at size: PixelSize?) -> Bool { !hasSaid && screen?.size == size }
 
     /// Some viewer has lacked something since the last frame, and sees it by the next one, if not before.
     var isLacked: Bool { patches.isLacked }
 
-    /// There are almost as many changes as a frame can name.
+    /// Since the last frame there are more than half as many changes as a frame can name.
     var isFilling: Bool { log.isFilling }
 
     /// Puts into the frame what has changed, if somebody wants it and the frame has the screen's size.

@@ -284,7 +284,7 @@ struct LayerEncoder {
     private var pauseEnd: MediaTime? {
         // A keyframe or a picture that waits ends the pause itself.
         guard pending.picture == nil, keyframeDue == nil, lastPicture != nil else { return nil }
-        let isUnsaid = demand.wantsPatches && telling?.isLacking(at: codec.size) == true
+        let isUnsaid = demand.wantsPatches && telling?.couldSay(at: codec.size) == true
         guard let pause = isUnsaid ? Duration.zero : demand.longestPause else { return nil }
         return lastFrame + max(pause, Self.leastRefinementInterval)
     }
