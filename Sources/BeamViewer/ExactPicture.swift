@@ -14,11 +14,13 @@ import BeamSession
     /// The pause between requests doubles each time that no answer comes, up to so often.
     private static let mostDoublings = 6
     /// How much of patches is restored here: pixels of so many pictures at once, and of so many a second. Patches
-    /// beyond that are dropped, and their tiles are asked for later.
+    /// beyond that are dropped, and their tiles are asked for.
     private static let burstPictures = 2
     private static let picturesPerSecond = 30
     /// A patch counts as so many pixels at least: each one takes time, however small it is.
     private static let leastPixels = 4096
+    /// After so many dropped patches the others that have come with them aren't read: all may be outdated.
+    private static let mostDropped = 16
     /// To move so many pixels takes about as long as to restore one.
     private static let movedPerPixel = 4
     /// The most rectangles in a request.
@@ -60,6 +62,10 @@ import BeamSession
     private static let mostOutdated = 64
     /// Tiles of patches that couldn't be shown, to be asked for at once.
     private var missed: [PixelRect] = []
+    /// With more rectangles than these, all that lies between them is asked for, too.
+    private static let mostMissed = 1024
+    /// Changes that were dropped of those that have come together.
+    private var droppedTogether = 0
     private var session = MediaTime.zero
     /// The last decoded picture's time of capture, in µs of the host's clock.
     private var newest: UInt64 = 0
@@ -84,13 +90,23 @@ import BeamSession
     }
 
     /// Takes what has come, and returns what is to be shown; nil: nothing has changed.
-    func take(_ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
+    ///
+    /// - Parameter dropped: what was dropped before the patches.
+    func take(_ picture: Picture?, _ patches: [ReceivedPatch], dropped: DroppedChanges? = nil) -> Picture? {
+        // Before the picture: by that it is known if the host's clock is another one from now on.
+        let isNoted = drop(dropped)
         var shown = picture.flatMap { take($0) }
+        if !isNoted { drop(dropped) }
+        droppedTogether = 0
         func show(_ next: Picture?) {
             guard let next else { return }
             shown = shown.map { next.replacing($0) } ?? next
         }
-        for patch in patches {
+        for (index, patch) in patches.enumerated() {
+            guard droppedTogether < Self.mostDropped else {
+                drop(patches[index...].reduce(nil) { .adding($1, to: $0) })
+                break
+            }
             show(take(patch))
             show(takeWaiting())
         }
@@ -170,17 +186,45 @@ import BeamSession
         // A patch before the first frame that says what it changes could be older than what is shown.
         guard decoded != nil, map?.size == patch.pictureSize, session == patch.session else { return nil }
         let content: DecodedPatch
+        var known: PatchPlan?
         do throws(PatchError) {
             let plan = try PatchCodec.plan(of: patch.content, pictureSize: patch.pictureSize)
+            known = plan
             let pixels = plan.rects.reduce((plan.move?.target.area ?? 0) / Self.movedPerPixel) { $0 + $1.area }
-            guard budget?.take(max(pixels, Self.leastPixels), now: .now) == nil else { return nil }
+            guard budget?.take(max(pixels, Self.leastPixels), now: .now) == nil else {
+                drop(patch, known)
+                return nil
+            }
             content = try codec.decode(patch.content, pictureSize: patch.pictureSize)
         } catch {
             refused += 1
+            drop(patch, known)
             return nil
         }
         (hasPatches, unanswered) = (true, 0)
         return show(patch, content, isLast: waiting.count >= Self.mostWaiting, end: .now + Self.patience)
+    }
+
+    /// - Parameter plan: what is known of it. What a repair has is asked for again anyway.
+    private func drop(_ patch: ReceivedPatch, _ plan: PatchPlan?) {
+        guard !patch.isRepair else { return }
+        droppedTogether += 1
+        miss(map?.drop(plan, capturedAt: patch.hostTime, now: .now) ?? [], at: patch.hostTime)
+    }
+
+    /// Returns whether there was anything, of what is shown here.
+    @discardableResult private func drop(_ dropped: DroppedChanges?) -> Bool {
+        guard let dropped, map?.size == dropped.pictureSize, session == dropped.session else { return false }
+        miss(map?.drop(nil, capturedAt: dropped.time, now: .now) ?? [], at: dropped.time)
+        return true
+    }
+
+    /// These tiles couldn't be shown as they were at `time`. However much that is of a host, what is noted of it is bounded.
+    private func miss(_ tiles: [PixelRect], at time: UInt64) {
+        guard let first = tiles.first else { return }
+        missed += tiles
+        if missed.count > Self.mostMissed { missed = [missed.reduce(first) { $0.union($1) }] }
+        if outdated.count <= Self.mostOutdated { outdated.append((time, tiles)) }
     }
 
     /// Shows those patches whose turn has come, and gives up those that have waited for too long.
@@ -205,9 +249,7 @@ import BeamSession
     private func show(_ patch: ReceivedPatch, _ content: DecodedPatch, isLast: Bool, end: MediaTime) -> Picture? {
         switch map?.take(content.plan, capturedAt: patch.hostTime, isLast: isLast, now: .now) {
         case .wait(let known): waiting.append(Waiting(patch: patch, content: content, known: known, end: end))
-        case .missed(let tiles):
-            missed += tiles
-            outdated.append((patch.hostTime, tiles))
+        case .missed(let tiles): miss(tiles, at: patch.hostTime)
         case .show(let moves, let parts):
             if moves || parts.contains(where: { !$0.isEmpty }) { return show(patch, content, moves: moves, parts) }
         case nil: break
@@ -258,7 +300,7 @@ import BeamSession
         if !missed.isEmpty, askedAt.map({ now - $0 >= Self.urgentRepeat }) ?? true {
             askedAt = now
             defer { missed.removeAll() }
-            return missed.count <= Self.mostWanted ? missed : [missed.reduce(missed[0]) { $0.union($1) }]
+            return ExactTiles.joined(missed, in: ExactTiles.grid(map.size), most: Self.mostWanted)
         }
         guard askedAt.map({ now - $0 >= pause }) ?? true else { return [] }
         let wanted = map.lacking(for: Self.rest, most: Self.mostWanted, now: now)

@@ -173,12 +173,14 @@ import Synchronization
     }
 
     /// What is to be shown of what has come.
-    private func picture(of slot: Slot, _ picture: Picture?, _ patches: [ReceivedPatch]) -> Picture? {
+    private func picture(
+        of slot: Slot, _ picture: Picture?, _ patches: [ReceivedPatch], dropped: DroppedChanges?
+    ) -> Picture? {
         guard slot.viewer.patches != nil else { return picture }
         let own = exact[slot.id] ?? ExactPicture()
         exact[slot.id] = own
         defer { own.take(slot.viewer.patches?.takeHashes() ?? []) }
-        return own.take(picture, patches)
+        return own.take(picture, patches, dropped: dropped)
     }
 
     /// Asks the hosts for what the window hasn't exactly, and tells the viewers how much it has.
@@ -201,8 +203,9 @@ import Synchronization
         var pictures: [(source: Int, picture: Picture)] = []
         for slot in slots where news & NewsFlags.bit(slot.id) != 0 || exact[slot.id]?.isDue == true {
             if let pointer = slot.viewer.pointer?.take() { window.setPointer(pointer, of: slot.id) }
-            let patches = slot.viewer.patches?.takeAll() ?? []
-            guard let picture = picture(of: slot, slot.viewer.slot.takeIfPresent(), patches) else { continue }
+            let (patches, dropped) = slot.viewer.patches?.takeAll() ?? ([], nil)
+            let decoded = slot.viewer.slot.takeIfPresent()
+            guard let picture = picture(of: slot, decoded, patches, dropped: dropped) else { continue }
             // Nothing of a host that has refused or was given up.
             if slot.viewer.shared.read({ !$0.status.isOver && $0.choices == nil }) {
                 pictures.append((slot.id, picture))

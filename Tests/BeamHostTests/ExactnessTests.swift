@@ -6,9 +6,12 @@ import Testing
 
 /// What a viewer shows of frames and exact patches that come in any order, late, twice or not at all, in virtual time.
 @Suite struct ExactnessTests {
-    @Test(arguments: [0, 10, 50]) func nothingOlderIsShownAndAllBecomesExact(lost: Int) {
+    /// - Parameter dropped: of a hundred patches that arrive, so many are dropped unread by the viewer.
+    @Test(arguments: [(0, 0), (10, 0), (50, 0), (10, 20)])
+    func nothingOlderIsShownAndAllBecomesExact(lost: Int, dropped: Int) {
         for seed in 0..<25 {
-            var world = ExactnessWorld(seed: UInt64(seed * 3 + lost))
+            var world = ExactnessWorld(seed: UInt64(seed * 3 + lost + dropped))
+            world.dropped = dropped
             var isRight = true
             for step in 0..<1200 {
                 world.now = world.now + .milliseconds(1)
@@ -16,6 +19,7 @@ import Testing
                 // Frames come with changes, and one as a keyframe after a loss, as viewers ask for one.
                 if step < 760 ? world.below(8) == 0 : step % 50 == 0 { world.sendFrame(lost: step < 700 ? lost : 0) }
                 if step % 40 == 0 { world.repair(lost: lost) }
+                if step == 760 { world.dropped = 0 }
                 isRight = isRight && world.deliver()
             }
             #expect(isRight, "seed \(seed)")
@@ -58,6 +62,34 @@ import Testing
         #expect(
             map.take(later, capturedAt: 400, isLast: true, now: time)
                 == .missed([PixelRect(x: 0, y: 0, width: 1, height: 2)]))
+    }
+
+    /// A change that the viewer drops: its tiles are outdated at once, and whatever builds on them doesn't wait.
+    @Test func aDroppedChangeIsOutdated() {
+        let size = PixelSize(width: 64, height: 64)
+        let time = MediaTime(nanoseconds: 5_000_000)
+        var map = ExactMap(size, now: time)
+        _ = map.take(.all(of: size, at: 100), now: time)
+        let whole = PatchPlan(rects: [PixelRect(size)])
+        _ = map.take(whole, capturedAt: 100, isLast: false, now: time)
+        let first = PatchPlan(
+            rects: [PixelRect(x: 3, y: 5, width: 9, height: 20)], basis: .init(previous: 100, needed: 100))
+        #expect(map.drop(first, capturedAt: 200, now: time) == [PixelRect(x: 0, y: 0, width: 1, height: 2)])
+        #expect(map.exactCount == 14 && map.known == 200)
+        let next = PatchPlan(
+            rects: [PixelRect(x: 20, y: 5, width: 9, height: 2)], basis: .init(previous: 50, needed: 150))
+        #expect(map.take(next, capturedAt: 250, isLast: false, now: time) == .show(moves: false, parts: [next.rects]))
+        let after = PatchPlan(rects: first.rects, basis: .init(previous: 50, needed: 100))
+        let missed = map.take(after, capturedAt: 300, isLast: false, now: time)
+        #expect(missed == .missed([PixelRect(x: 0, y: 0, width: 1, height: 2)]))
+        // What is shown already isn't outdated by an older change, and of one that can't be read all may be.
+        #expect(map.drop(next, capturedAt: 250, now: time) == [])
+        #expect(map.drop(nil, capturedAt: 400, now: time) == [PixelRect(x: 0, y: 0, width: 4, height: 4)])
+        #expect(map.exactCount == 0 && map.known == 400)
+        #expect(map.take(whole, capturedAt: 400, isLast: false, now: time) == .show(moves: false, parts: [whole.rects]))
+        // A patch that builds on nothing says nothing of what else has changed.
+        #expect(map.drop(whole, capturedAt: 500, now: time) == [PixelRect(x: 0, y: 0, width: 4, height: 4)])
+        #expect(map.known == 400)
     }
 
     @Test func theExactOneOfTwoEquallyNewOnesStays() {

@@ -43,6 +43,8 @@ struct ExactnessWorld {
     private var missesFrames = false
     private var decodedTime: UInt64?
     private var outdated: [(time: UInt64, tiles: [Int])] = []
+    /// Of a hundred patches that arrive, so many are dropped by the viewer, some of them unread.
+    var dropped = 0
     private(set) var sentPatches = 0
     private(set) var shownPatches = 0
 
@@ -211,14 +213,17 @@ struct ExactnessWorld {
     private mutating func show(_ index: Int) -> Bool {
         let patch = patches[index]
         let end = patch.waitsUntil ?? now + Self.patience
+        if dropped > 0, patch.waitsUntil == nil, below(100) < dropped {
+            guard patch.plan.basis != nil else { return true }
+            let isRead = below(4) > 0
+            note(missed: map?.drop(isRead ? patch.plan : nil, capturedAt: patch.time, now: now) ?? [], at: patch.time)
+            return true
+        }
         patches[index].waitsUntil = nil
         switch map?.take(patch.plan, capturedAt: patch.time, isLast: end <= now, now: now) {
         case nil: break
         case .wait: patches[index].waitsUntil = end
-        case .missed(let missed):
-            let missed = missed.flatMap { tiles(ExactTiles.pixels(of: $0, in: size)) }
-            for tile in missed { shown[tile].isExact = false }
-            outdated.append((patch.time, missed))
+        case .missed(let missed): note(missed: missed, at: patch.time)
         case .show(let moves, let parts):
             shownPatches += 1
             let before = shown.map(\.looks)
@@ -232,6 +237,12 @@ struct ExactnessWorld {
             }
         }
         return true
+    }
+
+    private mutating func note(missed: [PixelRect], at time: UInt64) {
+        let missed = missed.flatMap { tiles(ExactTiles.pixels(of: $0, in: size)) }
+        for tile in missed { shown[tile].isExact = false }
+        outdated.append((time, missed))
     }
 }
 

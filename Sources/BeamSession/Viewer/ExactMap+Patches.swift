@@ -41,6 +41,25 @@ extension ExactMap {
             parts: plan.rects.map { rect in tiles?.map { $0.intersection(rect) }.filter { !$0.isEmpty } ?? [rect] })
     }
 
+    /// A change that was captured at `time` has arrived and isn't shown: how its tiles look since then isn't known.
+    ///
+    /// - Parameter plan: nil if not even that could be read: all may have changed.
+    /// - Returns: what is outdated by it, as rectangles of tiles.
+    public mutating func drop(_ plan: PatchPlan?, capturedAt time: UInt64, now: MediaTime) -> [PixelRect] {
+        guard let plan else {
+            defer { know(from: 0, to: time) }
+            return miss(Array(times.indices), at: time, now: now)
+        }
+        defer {
+            if let basis = plan.basis { know(from: time - min(time, UInt64(basis.previous)), to: time) }
+        }
+        let tiles = (plan.rects + (plan.move.map { [$0.target] } ?? [])).compactMap { self.tiles(of: $0) }
+        let numbers = tiles.flatMap { tiles in
+            (tiles.y..<tiles.maxY).flatMap { $0 * across + tiles.x..<$0 * across + tiles.maxX }
+        }
+        return miss(numbers, at: time, now: now)
+    }
+
     /// Between the picture before and this one nothing else has changed.
     private func hasExactly(_ tiles: [Int], before time: UInt64) -> Bool {
         tiles.allSatisfy { isExact[$0] && times[$0] < time }
