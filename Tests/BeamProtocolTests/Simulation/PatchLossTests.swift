@@ -63,9 +63,11 @@ struct PatchLossTests {
     }
 
     /// The last change before a pause is lost on a link that had lost nothing, and its frame is far: the host tells its
-    /// number, once.
-    @Test func theLastChangeIsMissedSoon() throws {
+    /// number, once, whatever else it has to do for the viewer.
+    @Test(arguments: [0, 90, 180, 270, 360, 450, 540, 630, 720, 810, 900])
+    func theLastChangeIsMissedSoon(pause: Int) throws {
         var simulation = simulation(LinkConditions(delay: .milliseconds(2)))
+        simulation.drive(for: .milliseconds(pause))
         simulation.media.conditions.loss = 1
         let begin = simulation.now
         simulation.pass(patch(300, of: simulation))

@@ -43,7 +43,11 @@ extension Broadcast {
             nextRepair &+= 1
         } else {
             sentChanges.append(patch, size: size, now: now)
-            for index in takers { senders.all[index].changeSent(now: now) }
+            for index in takers {
+                senders.all[index].changeSent(now: now)
+                // Its next deadline follows from it.
+                senders.markReady(index)
+            }
         }
     }
 
