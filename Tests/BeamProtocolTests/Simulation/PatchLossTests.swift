@@ -80,6 +80,54 @@ struct PatchLossTests {
         #expect(simulation.host?.statistics.patchesAgain == 1)
     }
 
+    /// A viewer that has just joined lacks the first change that it would have got: it knows the number before it.
+    ///
+    /// - Parameter pause: from its first picture to the change, in milliseconds.
+    @Test(arguments: [1, 20, 60, 500]) func theFirstChangeAfterJoiningIsMissedSoon(pause: Int) throws {
+        var simulation = simulation(LinkConditions(delay: .milliseconds(2)))
+        for _ in 0..<5 {
+            simulation.pass(patch(300, of: simulation))
+            simulation.drive(for: .milliseconds(50))
+        }
+        var configuration = ViewerSession.Configuration.secure(knows: true, device: .made(9), instance: 9)
+        configuration.takesPatches = true
+        simulation.addViewer(from: .v4(0x0A00_0003), configuration: configuration)
+        simulation.setConditions(1, LinkConditions(delay: .milliseconds(2)))
+        for _ in 0..<5000 where simulation.viewers[1].frames.isEmpty { simulation.drive(for: .milliseconds(1)) }
+        try #require(!simulation.viewers[1].frames.isEmpty)
+        simulation.drive(for: .milliseconds(pause))
+        let begin = simulation.now
+        simulation.setConditions(
+            1, LinkConditions(delay: .milliseconds(2), loss: 1), back: LinkConditions(delay: .milliseconds(2)))
+        simulation.pass(patch(300, of: simulation))
+        simulation.drive(for: .milliseconds(5))
+        simulation.setConditions(1, LinkConditions(delay: .milliseconds(2)))
+        simulation.drive(for: .milliseconds(300))
+        #expect(simulation.viewers[1].patches.map(\.hostTime) == [begin.microseconds])
+        #expect(simulation.host?.statistics.patchesAgain == 1)
+    }
+
+    /// Which changes a picture has doesn't follow from when it leaves: some may have been sent since it was captured.
+    @Test func theNewestChangeOfAPictureIsKnown() {
+        var sent = SentChanges()
+        #expect(sent.newest(capturedBy: 100) == nil)
+        func change(_ microseconds: UInt64) -> ExactPatch {
+            ExactPatch(
+                content: [1], captureTime: MediaTime(microseconds: microseconds) ?? .zero,
+                pictureSize: PixelSize(width: 16, height: 16), isRepair: false)
+        }
+        for number in 0..<100 as Range<UInt64> {
+            sent.append(change(1000 + 10 * number), size: .full, now: MediaTime.zero + .milliseconds(number))
+        }
+        #expect(sent.newest(capturedBy: 5000) == 99 && sent.newest(capturedBy: 1990) == 99)
+        #expect(sent.newest(capturedBy: 1989) == 98 && sent.newest(capturedBy: 1960) == 96)
+        // The last 64 are kept.
+        #expect(sent.newest(capturedBy: 1000) == 35)
+        var few = SentChanges()
+        few.append(change(1000), size: .full, now: .zero)
+        #expect(few.newest(capturedBy: 1000) == 0 && few.newest(capturedBy: 999) == .max)
+    }
+
     /// Small changes right after a frame don't keep the viewer from noticing that the frame was lost.
     @Test func aChangeLeavesTheProbesOfTheFrameBefore() {
         func time(_ milliseconds: Int) -> MediaTime { MediaTime.zero + .milliseconds(milliseconds) }

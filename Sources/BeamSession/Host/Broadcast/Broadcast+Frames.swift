@@ -159,11 +159,13 @@ extension Broadcast {
                 return nil
             }
         }
+        let isFirst = !senders.all[index].hasSentPicture
         let step = senders.all[index].step(
             &stream.layers[layer], sealer: stream.sealer, parityShare: stream.parityShare[layer], now: now)
         switch step {
         case .send(let burst, let begins):
             if begins { began(index, layer) }
+            if isFirst, senders.all[index].hasSentPicture { tellNewestChange(to: index) }
             count(burst)
             return burst
         case .unsendable(let position):

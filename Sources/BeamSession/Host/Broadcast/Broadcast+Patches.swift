@@ -51,6 +51,20 @@ extension Broadcast {
         }
     }
 
+    /// The viewer's first picture has left: it is told which changes that has, so that it misses all later ones that don't
+    /// come. Those that were sent while the picture was under way to it are among these.
+    mutating func tellNewestChange(to index: Int) {
+        let layer = layers[index]
+        guard layer == SimulcastLayer.full, senders.all[index].takesPatches,
+            let address = senders.all[index].destination.address, let position = senders.all[index].lastBegun,
+            stream.layers[layer].contains(position)
+        else { return }
+        let frame = stream.layers[layer][position].encoded
+        let time = FrameChanges(frame.unit)?.captureTime ?? frame.captureTime.microseconds
+        guard let number = sentChanges.newest(capturedBy: time) else { return }
+        if seal(StreamState(layer: UInt8(layer), newest: nil, newestChange: number)) { transmitState(to: address) }
+    }
+
     /// The viewer lacks these changes, or parts of them.
     mutating func take(missing changes: [Feedback.MissingChange], from index: Int, now: MediaTime) {
         guard !changes.isEmpty, layers[index] == SimulcastLayer.full, senders.all[index].takesPatches,

@@ -23,6 +23,13 @@ struct SentChanges: Sendable {
     /// The number of the newest one; nil before the first.
     var newest: UInt32? { next == 0 && changes.isEmpty ? nil : next &- 1 }
 
+    /// The number of the newest one that was captured at `time`, in µs, or before; of those that aren't kept any more all
+    /// were. Nil before the first; the number before 0 if that is later.
+    func newest(capturedBy time: UInt64) -> UInt32? {
+        let later = changes.reversed().prefix { $0.patch.captureTime.microseconds > time }.count
+        return newest.map { $0 &- UInt32(later) }
+    }
+
     /// Keeps a patch that is being sent by the number `next`.
     mutating func append(_ patch: ExactPatch, size: DatagramSize, now: MediaTime) {
         changes.append(Change(number: next, patch: patch, size: size, sent: now))
