@@ -39,7 +39,7 @@ public struct StreamDemand: Sendable, Hashable {
     /// All who watch take them: frames of changes that were sent exactly may come later and rarer.
     public var hasOnlyPatchTakers = false
 
-    /// Some of their paths lose datagrams, so that frames have to follow soon.
+    /// Some of their paths lose datagrams, also behind relays, so that frames have to follow soon.
     public var losesPatches = false
 
     /// All who watch draw the pointer themselves: it may be left out of the pictures.

@@ -155,7 +155,7 @@ extension SecureMessage {
         case .qualityWanted: self = .qualityWanted(try reader.wish())
         case .soundWanted: self = .soundWanted(try reader.bool())
         case .patchTakers:
-            self = .patchTakers(PatchTakers(rawValue: try reader.integer()).intersection([.exact, .video]))
+            self = .patchTakers(PatchTakers(rawValue: try reader.integer()).intersection(.all))
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
         case .refused:

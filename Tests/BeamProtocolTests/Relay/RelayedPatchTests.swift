@@ -73,6 +73,39 @@ struct RelayedPatchTests {
         #expect(chain.upper.viewer.events.count { if case .paired = $0.event { true } else { false } } == 1)
     }
 
+    /// Where the relay's viewers lose patches, the host's frames have to come soon, as where its own do.
+    @Test func theHostIsToldThatTheyLosePatches() {
+        var chain = RelayChain(upper: Self.lan, hasPatches: true)
+        var losesPatches: Bool { chain.upper.demands.last { $0.layer == 0 }?.demand.losesPatches == true }
+        func send(_ count: Int) {
+            for _ in 0..<count {
+                chain.upper.pass(patch(of: chain))
+                chain.run(0.05)
+            }
+        }
+        chain.run(1)
+        let viewers = [chain.join(takesPatches: true), chain.join(takesPatches: true)]
+        chain.run(2)
+        send(20)
+        #expect(demand(chain) == [true, true] && !losesPatches)
+        let lan = LinkConditions(delay: .milliseconds(1))
+        chain.lower.setConditions(viewers[1], LinkConditions(delay: .milliseconds(1), loss: 0.2), back: lan)
+        send(20)
+        #expect(demand(chain) == [true, true] && losesPatches)
+        // Until it hasn't lost any for a while, or has left.
+        chain.lower.setConditions(viewers[1], lan)
+        send(20)
+        #expect(losesPatches)
+        chain.run(12)
+        #expect(demand(chain) == [true, true] && !losesPatches)
+        chain.lower.setConditions(viewers[1], LinkConditions(delay: .milliseconds(1), loss: 0.2), back: lan)
+        send(20)
+        #expect(losesPatches)
+        chain.lower.handleAtViewer(viewers[1], .shutdown)
+        chain.run(2)
+        #expect(demand(chain) == [true, true] && !losesPatches)
+    }
+
     /// A viewer of the relay that comes and goes without end doesn't make the relay a nuisance to its host.
     @Test func theHostIsNotToldTooOften() {
         var chain = RelayChain(upper: Self.lan, hasPatches: true)

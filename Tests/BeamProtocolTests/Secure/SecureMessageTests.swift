@@ -48,6 +48,7 @@ struct SecureMessageTests {
         (.sourceVisibility(.hostLost), [0x24, 0, 5]), (.sourceVisibility(.hostEnded), [0x24, 0, 6]),
         (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
         (.patchTakers([]), [0x29, 0]), (.patchTakers([.exact, .video]), [0x29, 3]),
+        (.patchTakers([.exact, .losing]), [0x29, 5]),
         (.qualityWanted(.any), [0x28, 0, 0, 0, 0, 0, 0, 0, 0]),
         (
             .qualityWanted(QualityWish(maxSize: 1280, bitRate: 2_000_000, frameRate: 29.97)),
@@ -80,7 +81,8 @@ struct SecureMessageTests {
 
     /// Bits of later versions are left out.
     @Test func takersOfPatchesAreThoseThatAreKnown() throws {
-        #expect(try SecureMessage([0x29, 0xFD]) == .patchTakers(.exact))
+        #expect(try SecureMessage([0x29, 0xF9]) == .patchTakers(.exact))
+        #expect(try SecureMessage([0x29, 0xFD]) == .patchTakers([.exact, .losing]))
         #expect(throws: SecureMessageError.truncated(kind: 0x29)) { try SecureMessage([0x29]) }
     }
 

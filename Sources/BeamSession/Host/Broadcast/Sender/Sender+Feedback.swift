@@ -121,8 +121,9 @@ extension Sender {
             layer: layer.number, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
             eighths: shown.applied, limit: shown.limit, limitForOthers: shown.limitForOthers,
-            frameRate: quota.wish.frameRate, patchTakers: patches.isTaken ? patches.takers : .video,
-            losesPatches: loses(now: now),
+            frameRate: quota.wish.frameRate,
+            patchTakers: patches.isTaken ? patches.takers.subtracting(.losing) : .video,
+            losesPatches: loses(now: now) || patches.takers.contains(.losing),
             takesPointer: pointer.isTaken, isWatching: destination.isSet,
             isExpected: !destination.isSet && validation.expiry != nil)
     }

@@ -25,7 +25,7 @@ struct Senders: Sendable {
         var frameRate: Double?
         /// Who gets exact patches by way of its viewer, and who doesn't.
         var patchTakers = PatchTakers.video
-        /// Its path loses some of them.
+        /// Its path loses some of them, or that to somebody behind it.
         var losesPatches = false
         /// Its viewer draws the pointer.
         var takesPointer = false
