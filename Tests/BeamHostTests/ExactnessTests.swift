@@ -204,7 +204,7 @@ import Testing
 
     /// A frame can name each change if it comes soon after the log has said that it fills.
     @Test func aLogSaysThatItFills() {
-        let size = PixelSize(width: 640, height: 360)
+        let size = PixelSize(width: 1280, height: 360)
         var log = ChangeLog()
         func time(_ microseconds: Int) -> MediaTime { MediaTime(nanoseconds: Int64(microseconds) * 1000) }
         log.add(DamageRegion(PixelRect(size)), of: size, at: time(1))

@@ -247,7 +247,7 @@ struct ExactnessWorld {
 }
 
 /// SplitMix64: a seed repeats a failure.
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {
