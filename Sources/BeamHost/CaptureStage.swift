@@ -36,6 +36,7 @@ final class CaptureStage: Sendable {
                 try source.run { picture in
                     counter.pictures.wrappingAdd(1, ordering: .relaxed)
                     slot.put(patches?.offer(picture) ?? picture)
+                    patches?.prepare()
                 }
             } catch {
                 onEnd(error)

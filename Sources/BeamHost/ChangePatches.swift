@@ -89,6 +89,9 @@ final class ChangePatches: Sendable {
         }
     }
 
+    /// The last picture is on its way: does what the next ones need.
+    func prepare() { changes.withLock { $0.planner.prepare() } }
+
     private static func content(
         of change: ChangePlanner.Change, _ picture: Picture, _ changes: inout Changes, rate: Int?, now: MediaTime
     ) -> [UInt8]? {

@@ -92,6 +92,9 @@ final class PatchStage: Sendable {
         return picture
     }
 
+    /// The picture that was offered is on its way to the encoder: does what the next ones need.
+    func prepare() { changes.prepare() }
+
     /// A viewer lacks rectangles of tiles, of which nothing is known: they may lie anywhere. Or it wants hashes.
     func answer(_ wish: RepairWish.Wish) {
         switch wish {

@@ -20,10 +20,14 @@ public struct ChangePlanner {
 
     /// Grids' areas that viewers may name together between two pictures.
     private static let mostGrids = 4
+    /// After so long without a change it is no film any more.
+    private static let filmPause = Duration.milliseconds(150)
 
     private var difference = PictureDifference()
     /// The last picture, and when the screen began to look like it.
     private var last: (picture: Picture, since: MediaTime)?
+    /// Two pictures of a film in which moves are to be looked for, and the most pixels of a change without one.
+    private var film: (picture: Picture, before: PixelBuffer, mostPixels: Int)?
     /// For each tile of the last picture: when it changed last, and whether that was sent exactly.
     private var times: [MediaTime] = []
     private var isSent: [Bool] = []
@@ -32,6 +36,7 @@ public struct ChangePlanner {
 
     /// A picture of which nothing is sent: what viewers have isn't known any more.
     public mutating func skip(_ picture: Picture) {
+        film = nil
         last = (picture, picture.time)
         let count = ExactTiles.across(picture.size) * ExactTiles.down(picture.size)
         times = [MediaTime](repeating: picture.time, count: count)
@@ -48,6 +53,8 @@ public struct ChangePlanner {
             skip(picture)
             return nil
         }
+        if picture.time - last.picture.time >= Self.filmPause { difference.endFilm() }
+        defer { if difference.isLookDue { film = (picture, last.picture.buffer, mostPixels) } }
         guard
             let found = difference.find(
                 in: picture.buffer, since: last.picture.buffer, damage: picture.damage, mostPixels: mostPixels)
@@ -63,6 +70,13 @@ public struct ChangePlanner {
         let change = plan(picture, since: last.since, found)
         self.last = (picture, change.damage.isEmpty ? last.since : picture.time)
         return change
+    }
+
+    /// Does what the next pictures need, once the last one is on its way. What is a film is searched for moves now and then.
+    public mutating func prepare() {
+        guard let (picture, before, mostPixels) = film else { return }
+        film = nil
+        difference.lookAgain(in: picture.buffer, since: before, damage: picture.damage, mostPixels: mostPixels)
     }
 
     private mutating func plan(

@@ -4,6 +4,8 @@ import CBeamPixels
 /// What differs between two pictures: cells whose pixels are new, and pixels that have moved.
 ///
 /// Keep one for each stream of pictures, on one thread: what moves mostly goes on by the same steps, which are tried first.
+/// After some large changes in which nothing has moved it takes what comes for a film: then no picture waits for a search,
+/// and the caller looks again from time to time, when a picture is on its way (`isLookDue`, `lookAgain`).
 public struct PictureDifference {
     public struct Difference: Sendable {
         /// The cells that have changed.
@@ -20,13 +22,15 @@ public struct PictureDifference {
     private static let leastCells = 512
     /// A move is worth it if it saves so much of what has changed.
     private static let leastSaved = 0.25
-    /// After so many searches in a row without a move it is a film: only each eighth large change is searched.
+    /// After so many searches in a row without a move it is a film, of which each eighth large change is searched.
     private static let mostFailures = 4
-    private static let searchedWhileFailing = 8
+    private static let changesPerLook = 8
 
     private let kernel: PixelConversion.Kernel
     private var motion = beam_motion(dx: 0, dy: 0)
     private var failures = 0
+    /// Large changes of a film that weren't searched, since the last one that was.
+    private var unsearched = 0
 
     public init() { self.init(kernel: .best) }
 
@@ -45,7 +49,11 @@ public struct PictureDifference {
         guard let first = rects.first else { return nil }
         let bounds = rects.reduce(first) { $0.union($1) }
         let isLarge = damage.area > mostPixels
-        let early = isLarge && isSearchDue() ? search(picture, before, bounds) : nil
+        guard !isLarge || !isFilm else {
+            unsearched += 1
+            return nil
+        }
+        let early = isLarge ? search(picture, before, bounds) : nil
         if isLarge, early == nil { return nil }
         var changed = ChangedCells(bounds, in: picture.size)
         for rect in rects {
@@ -54,24 +62,39 @@ public struct PictureDifference {
         }
         let still = Difference(changed: changed, move: nil, new: changed)
         let count = changed.count
-        guard count >= Self.leastCells, let motion = early ?? search(picture, before, bounds) else {
-            return isLarge ? nil : still
+        guard count >= Self.leastCells else { return isLarge ? nil : still }
+        guard !isFilm else {
+            unsearched += 1
+            return still
         }
+        guard let motion = early ?? search(picture, before, bounds) else { return isLarge ? nil : still }
         let moved = self.moved(picture, before, changed, count, by: motion)
         if moved == nil {
             self.motion = beam_motion(dx: 0, dy: 0)
-            failures &+= 1
+            failures += 1
         } else {
             failures = 0
         }
         return moved ?? (isLarge ? nil : still)
     }
 
-    private mutating func isSearchDue() -> Bool {
-        guard failures >= Self.mostFailures else { return true }
-        failures &+= 1
-        return failures % Self.searchedWhileFailing == 0
+    private var isFilm: Bool { failures >= Self.mostFailures }
+
+    /// It is time to look whether what was taken for a film moves now.
+    public var isLookDue: Bool { unsearched >= Self.changesPerLook }
+
+    /// Searches two pictures, of which `find` has said what it says in a film. If much has moved, it is none any more.
+    public mutating func lookAgain(
+        in picture: PixelBuffer, since before: PixelBuffer, damage: DamageRegion, mostPixels: Int
+    ) {
+        endFilm()
+        if find(in: picture, since: before, damage: damage, mostPixels: mostPixels)?.move == nil {
+            failures = Self.mostFailures
+        }
     }
+
+    /// What comes next is searched again: there was a pause.
+    public mutating func endFilm() { (failures, unsearched) = (0, 0) }
 
     private mutating func search(_ picture: PixelBuffer, _ before: PixelBuffer, _ bounds: PixelRect) -> beam_motion? {
         var found = beam_motion(dx: 0, dy: 0)
@@ -80,7 +103,7 @@ public struct PictureDifference {
                 picture.planes[0].constant, before.planes[0].constant, picture.size.raw, bounds.raw, Self.reach, motion,
                 &found, kernel.raw) != 0
         else {
-            failures &+= 1
+            failures += 1
             return nil
         }
         motion = found

@@ -85,26 +85,72 @@ import Testing
         }
     }
 
-    /// What moves is too small a part of what changes, again and again: it isn't looked for in each picture, but found later
-    /// when all moves.
+    /// What moves is too small a part of what changes, again and again: it isn't looked for any more, until a look beside the
+    /// pictures has found that all moves, or there was a pause.
     @Test func whatIsNotWorthAMoveIsAFilm() {
         var random = SeededGenerator(seed: 3)
         var difference = PictureDifference()
         let damage = DamageRegion(PixelRect(Self.size))
-        for step in 0..<6 {
+        func pictures(_ step: Int, isMoved: Bool) -> (after: PixelBuffer, before: PixelBuffer) {
             let before = Self.text(&random, Self.size)
-            let after = Self.moved(
-                before, PixelMove(target: PixelRect(x: 48, y: 20, width: 240, height: 36), dx: 0, dy: 5))
-            for y in 80..<201 { for x in 0..<4 * 333 { after[plane: 0, x, y] = UInt8(40 * step + 20) } }
-            #expect(difference.find(in: after, since: before, damage: damage, mostPixels: 1000) == nil, "step \(step)")
+            let moved = PixelRect(x: 48, y: 20, width: 240, height: isMoved ? 170 : 36)
+            let after = Self.moved(before, PixelMove(target: moved, dx: 0, dy: 5))
+            guard !isMoved else { return (after, before) }
+            for y in 80..<201 {
+                for x in 0..<4 * 333 { after[plane: 0, x, y] = UInt8(truncatingIfNeeded: 40 * step + 20) }
+            }
+            return (after, before)
         }
-        let found = (0..<9).map { _ in
-            let before = Self.text(&random, Self.size)
-            let after = Self.moved(
-                before, PixelMove(target: PixelRect(x: 0, y: 0, width: 333, height: 190), dx: 0, dy: 5))
+        func isFound(_ step: Int, isMoved: Bool) -> Bool {
+            let (after, before) = pictures(step, isMoved: isMoved)
             return difference.find(in: after, since: before, damage: damage, mostPixels: 1000) != nil
         }
-        #expect(found.first == false && found.contains(true), "\(found)")
+        func look(_ step: Int, isMoved: Bool) {
+            let (after, before) = pictures(step, isMoved: isMoved)
+            difference.lookAgain(in: after, since: before, damage: damage, mostPixels: 1000)
+        }
+        for step in 0..<6 { #expect(!isFound(step, isMoved: false), "step \(step)") }
+        #expect(!difference.isLookDue)
+        for step in 0..<8 { #expect(!isFound(step, isMoved: true), "step \(step)") }
+        #expect(difference.isLookDue)
+        look(0, isMoved: false)
+        #expect(!difference.isLookDue && !isFound(0, isMoved: true))
+        look(0, isMoved: true)
+        #expect(isFound(0, isMoved: true))
+        for step in 0..<6 { #expect(!isFound(step, isMoved: false), "step \(step)") }
+        #expect(!isFound(0, isMoved: true))
+        difference.endFilm()
+        #expect(isFound(0, isMoved: true))
+    }
+
+    /// A film becomes text that scrolls: within some pictures it is moved, if what the next ones need is done after each.
+    /// After a pause the first one is.
+    @Test func afterAFilmWhatScrollsIsMoved() throws {
+        var random = SeededGenerator(seed: 4)
+        var planner = ChangePlanner()
+        var shown = Self.text(&random, Self.size)
+        var time: Int64 = 0
+        func isMoved(_ next: PixelBuffer, after milliseconds: Int64 = 16) -> Bool {
+            time += milliseconds
+            let picture = Picture(
+                buffer: next, time: MediaTime(nanoseconds: time * 1_000_000), damage: DamageRegion(PixelRect(Self.size))
+            )
+            let change = planner.plan(picture, mostPixels: 1000)
+            planner.prepare()
+            shown = next
+            return change?.plan.move != nil
+        }
+        func scrolled() -> PixelBuffer {
+            Self.moved(shown, PixelMove(target: PixelRect(x: 0, y: 0, width: 333, height: 190), dx: 0, dy: 5))
+        }
+        func film() { for seed in 0..<20 { #expect(!isMoved(.noise(.bgrx, Self.size, seed: UInt64(seed)))) } }
+        film()
+        #expect(!isMoved(Self.text(&random, Self.size)))
+        let found = (0..<9).map { _ in isMoved(scrolled()) }
+        #expect(found.first == false && found.last == true, "\(found)")
+        film()
+        #expect(!isMoved(Self.text(&random, Self.size)))
+        #expect(isMoved(scrolled(), after: 200))
     }
 
     /// Cells that have changed, in any number of places; the fourth byte doesn't count.
