@@ -120,13 +120,14 @@ struct ChangeLog {
     mutating func take(at time: MediaTime, of size: PixelSize, isContinued: Bool) -> FrameChanges {
         let time = time.microseconds
         guard size == self.size else { return .all(of: size, at: time) }
-        prune()
+        let isNewOnly = isContinued && hasAllNew
+        // It takes a while, and in motion each frame has one change: nothing has covered that.
+        if !isNewOnly || entries.reduce(0, { $0 + ($1.isNew ? 1 : 0) }) > 1 { prune() }
         defer {
             hasAllNew = true
             for index in entries.indices { entries[index].isNew = false }
         }
         var said = FrameChanges(captureTime: time, changes: [])
-        let isNewOnly = isContinued && hasAllNew
         if !isNewOnly { said.changes.append(FrameChanges.Change(rect: PixelRect(size), time: floor)) }
         for entry in entries where entry.isNew || !isNewOnly {
             said.changes += entry.rects.map {
