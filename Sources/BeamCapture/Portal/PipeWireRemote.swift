@@ -61,16 +61,12 @@ final class PipeWireStream {
         return beam_stream_take(handle, &buffer) != 0 ? buffer : nil
     }
 
-    /// Reads a buffer's pixels in `body`, and gives it back.
-    func read<Result>(_ buffer: beam_buffer, _ body: () -> Result) -> Result {
-        withUnsafePointer(to: buffer) { buffer in
-            beam_buffer_begin_reading(buffer)
-            defer {
-                beam_buffer_end_reading(buffer)
-                giveBack(buffer.pointee)
-            }
-            return body()
-        }
+    /// To be called before a buffer's pixels are read. Its end gives it back.
+    func beginReading(_ buffer: beam_buffer) { withUnsafePointer(to: buffer) { beam_buffer_begin_reading($0) } }
+
+    func endReading(_ buffer: beam_buffer) {
+        withUnsafePointer(to: buffer) { beam_buffer_end_reading($0) }
+        giveBack(buffer)
     }
 
     func giveBack(_ buffer: beam_buffer) {

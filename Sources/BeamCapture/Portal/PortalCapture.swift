@@ -81,7 +81,9 @@ final class PortalCapture {
                 switch part.hear(now: .now) {
                 case .failed(let reason): throw .noPictures(reason: Self.words(reason))
                 case .sourceGone, .paused: throw .noPictures(reason: "their source is gone")
-                case nil: _ = part.take(now: .now)
+                case nil:
+                    _ = part.take(now: .now)
+                    _ = part.finish()
                 }
             }
             let age = MediaTime.now - begin
@@ -157,6 +159,8 @@ final class PortalCapture {
     }
 
     /// Takes the pictures that have come. The damage is in the picture's coordinates; nil: the layout has changed.
+    ///
+    /// A small change is returned before all of its picture is compared: `finish` has to be called before the next turn.
     func take() -> DamageRegion? {
         let now = MediaTime.now
         let changes = parts.map { $0.take(now: now) }
@@ -170,13 +174,21 @@ final class PortalCapture {
             self.layout = layout
             return nil
         }
-        var damage = DamageRegion()
-        for (change, place) in zip(changes, layout.places) {
-            for rect in change.damage.rects {
-                damage.insert(rect.moved(by: place.x, place.y).intersection(PixelRect(layout.size)))
+        return inPicture(changes.map(\.damage))
+    }
+
+    /// Compares the rest of the pictures that were taken, and returns what else has changed.
+    func finish() -> DamageRegion { inPicture(parts.map { $0.finish() }) }
+
+    /// The damage of each part, in the picture's coordinates.
+    private func inPicture(_ damage: [DamageRegion]) -> DamageRegion {
+        var all = DamageRegion()
+        for (damage, place) in zip(damage, layout.places) {
+            for rect in damage.rects {
+                all.insert(rect.moved(by: place.x, place.y).intersection(PixelRect(layout.size)))
             }
         }
-        return damage
+        return all
     }
 
     /// Every part has sent a picture, and the region lies in them.

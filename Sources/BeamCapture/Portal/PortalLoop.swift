@@ -45,6 +45,7 @@ final class PortalLoop {
         while !control.isStopped {
             updateWatched()
             guard let capture else { continue }
+            finish(capture)
             if let end = capture.turn() { try revive(after: end, deliver) } else { step(capture, deliver) }
         }
     }
@@ -67,6 +68,7 @@ final class PortalLoop {
     }
 
     private func wait(_ capture: PortalCapture, until deadline: MediaTime?) {
+        finish(capture)
         control.wait(for: capture.pollEntries, until: deadline)
     }
 
@@ -87,15 +89,21 @@ final class PortalLoop {
     }
 
     private func take(_ capture: PortalCapture) {
-        if let damage = capture.take() {
-            frames.markStale(damage)
-            pending.formUnion(damage)
-        } else {
-            replaceFrames(capture)
-        }
+        if let damage = capture.take() { note(damage) } else { replaceFrames(capture) }
         let (drawn, told) = pointer(of: capture)
         if drawn != shownPointer || !pending.isEmpty { requestPicture() }
         if let told, shownPointer == nil { teller.tell(told) }
+    }
+
+    /// Compares what wasn't compared yet, because a small change was to be handed on first.
+    private func finish(_ capture: PortalCapture) {
+        note(capture.finish())
+        if !pending.isEmpty { requestPicture() }
+    }
+
+    private func note(_ damage: DamageRegion) {
+        frames.markStale(damage)
+        pending.formUnion(damage)
     }
 
     /// The pointer as it is to be drawn, or what viewers are told of it; nil: it isn't told.

@@ -25,6 +25,9 @@ final class PortalPart {
     private var memory: HeapMemory?
     private var scratch: HeapMemory?
     private var comparison = PictureComparison()
+    private var likely = LikelyArea()
+    /// A picture of which only the likely area was compared, and what had changed there.
+    private var unfinished: (buffer: beam_buffer, picture: Plane, damage: DamageRegion)?
     private var repetition = PictureRepetition()
     /// The last picture lay in the graphics device's memory.
     private(set) var isInGraphicsMemory = false
@@ -48,6 +51,8 @@ final class PortalPart {
     var deadline: MediaTime? { life.deadline }
 
     /// Takes the newest picture of those that have come, and the pointer of all.
+    ///
+    /// The rest of it may not be compared yet: `finish` has to be called before the connection's next turn.
     func take(now: MediaTime) -> Change {
         var newest: (buffer: beam_buffer, part: PixelRect, offset: Int)?
         while let buffer = stream.take() {
@@ -64,9 +69,23 @@ final class PortalPart {
             stream.giveBack(buffer)
             return Change()
         }
-        let change = stream.read(buffer) { read(buffer, part, offset) }
+        stream.beginReading(buffer)
+        let change = read(buffer, part, offset)
+        if unfinished == nil { stream.endReading(buffer) }
         repetition.compared(differs: change.isResized || !change.damage.isEmpty)
         return change
+    }
+
+    /// Compares the rest of the picture that was taken, and returns what else has changed. Not empty: it has to be seen soon.
+    func finish() -> DamageRegion {
+        guard let (buffer, picture, damage) = unfinished else { return DamageRegion() }
+        unfinished = nil
+        let rest = compare(picture)
+        stream.endReading(buffer)
+        var all = damage
+        all.formUnion(rest)
+        likely.note(all, of: uprightSize)
+        return rest
     }
 
     private func read(_ buffer: beam_buffer, _ part: PixelRect, _ offset: Int) -> Change {
@@ -77,18 +96,35 @@ final class PortalPart {
         crop = part
         pointer.setTurn(turn)
         let isPlain = order == .bgrx && turn == .none
-        return keep(isPlain ? plane : upright(plane, part.size, order, turn), turn.upright(part.size))
+        let size = turn.upright(part.size)
+        let isResized = size != uprightSize || memory == nil
+        if isResized {
+            memory = HeapMemory(byteCount: size.area * 4)
+            uprightSize = size
+            likely = LikelyArea()
+        }
+        guard isPlain, let area = likely.rect else {
+            // A picture of another size differs everywhere.
+            let damage = compare(isPlain ? plane : upright(plane, part.size, order, turn))
+            likely.note(damage, of: size)
+            return Change(isResized: isResized, damage: damage)
+        }
+        var damage = compare(plane, within: DamageRegion(area))
+        if likely.encloses(damage) {
+            unfinished = (buffer, plane, damage)
+        } else {
+            damage.formUnion(compare(plane))
+            likely.note(damage, of: size)
+        }
+        return Change(damage: damage)
     }
 
-    private func keep(_ picture: Plane, _ size: PixelSize) -> Change {
-        let isResized = size != uprightSize || memory == nil
-        let memory = memory.flatMap { isResized ? nil : $0 } ?? HeapMemory(byteCount: size.area * 4)
-        self.memory = memory
-        uprightSize = size
-        // A picture of another size differs everywhere.
-        let damage = comparison.damage(
-            of: picture, size: size, copyingTo: Plane(base: memory.base, stride: size.width * 4))
-        return Change(isResized: isResized, damage: damage)
+    /// Compares a picture with the one before, and keeps it.
+    private func compare(_ picture: Plane, within area: DamageRegion? = nil) -> DamageRegion {
+        guard let memory else { return DamageRegion() }
+        return comparison.damage(
+            of: picture, size: uprightSize, within: area,
+            copyingTo: Plane(base: memory.base, stride: uprightSize.width * 4))
     }
 
     /// The pixels as an upright picture in BGRX.
