@@ -60,6 +60,14 @@ final class Repairs: @unchecked Sendable {
         }
     }
 
+    /// The newest picture won't be the newest for much longer: it isn't kept. A repair that is under way ends.
+    func release() {
+        condition.withLock {
+            newest = nil
+            if isPausing { condition.signal() }
+        }
+    }
+
     /// The newest picture, captured then, looks like the one before it.
     func looksAsBefore(_ time: MediaTime) {
         condition.withLock { if newest?.time == time { since.newest = since.before } }
