@@ -41,9 +41,9 @@ func patchSuite() -> BenchmarkSuite {
         ] {
             let pages = Kept { (try screen(.scroll, 0), try screen(.scroll, 1)) }
             var planner = ChangePlanner()
+            var number = 0
             suite.benchmark("find what has moved in \(name) of scrolled text") { state in
                 let (before, after) = try pages.value
-                var number = 0
                 try state.measureAllocating {
                     number += 1
                     let picture = Picture(
