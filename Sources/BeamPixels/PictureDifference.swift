@@ -25,6 +25,7 @@ public struct PictureDifference {
     /// After so many searches in a row without a move it is a film, of which each eighth large change is searched.
     private static let mostFailures = 4
     private static let changesPerLook = 8
+    private static let rowsTogether = 32
 
     private let kernel: PixelConversion.Kernel
     private var motion = beam_motion(dx: 0, dy: 0)
@@ -61,11 +62,7 @@ public struct PictureDifference {
         }
         let early = isLarge ? search(picture, before, bounds) : nil
         if isLarge, early == nil { return nil }
-        var changed = ChangedCells(bounds, in: picture.size)
-        for rect in rects {
-            changed.compare(
-                picture, with: before, in: rect, movedBy: beam_motion(dx: 0, dy: 0), kernel: kernel)
-        }
+        let (changed, differing) = compare(picture, before, rects, bounds, movedBy: early)
         let still = Difference(changed: changed, move: nil, new: changed)
         let count = changed.count
         guard count >= Self.leastCells else { return isLarge ? nil : still }
@@ -74,7 +71,9 @@ public struct PictureDifference {
             return still
         }
         guard let motion = early ?? search(picture, before, bounds) else { return isLarge ? nil : still }
-        let moved = self.moved(picture, before, changed, count, by: motion)
+        let moved = self.moved(
+            changed, count, by: motion,
+            differing: differing ?? compare(picture, before, [], bounds, movedBy: motion).differing, picture.size)
         if moved == nil {
             self.motion = beam_motion(dx: 0, dy: 0)
             failures += 1
@@ -119,24 +118,50 @@ public struct PictureDifference {
         return found
     }
 
+    /// Which cells of `rects` have changed; and which of all within `bounds` differ from where they were before a motion, as
+    /// far as that was inside the picture. Both are compared some rows at a time: those are in the processor's caches then.
+    private func compare(
+        _ picture: PixelBuffer, _ before: PixelBuffer, _ rects: [PixelRect], _ bounds: PixelRect,
+        movedBy motion: beam_motion?
+    ) -> (changed: ChangedCells, differing: ChangedCells?) {
+        var changed = ChangedCells(bounds, in: picture.size)
+        var differing = motion == nil ? nil : changed
+        let all = changed.bounds
+        let part = motion.map { Self.movable(by: $0, in: picture.size).intersection(all) }
+        for top in stride(from: all.y, to: all.maxY, by: Self.rowsTogether) {
+            let band = PixelRect(
+                x: all.x, y: top, width: all.width, height: min(Self.rowsTogether, all.maxY - top))
+            for rect in rects {
+                changed.compare(
+                    picture, with: before, in: rect.intersection(band), movedBy: beam_motion(dx: 0, dy: 0),
+                    kernel: kernel)
+            }
+            if let motion, let part {
+                differing?.compare(
+                    picture, with: before, in: part.intersection(band), movedBy: motion, kernel: kernel)
+            }
+        }
+        return (changed, differing)
+    }
+
     /// Nil: the motion explains too little.
+    ///
+    /// - Parameter differing: the cells that aren't as before at their places before the motion.
     private func moved(
-        _ picture: PixelBuffer, _ before: PixelBuffer, _ changed: ChangedCells, _ count: Int, by motion: beam_motion
+        _ changed: ChangedCells, _ count: Int, by motion: beam_motion, differing: ChangedCells?, _ size: PixelSize
     ) -> Difference? {
-        let part = Self.movable(by: motion, in: picture.size).intersection(changed.bounds)
-        guard !part.isEmpty else { return nil }
+        let part = Self.movable(by: motion, in: size).intersection(changed.bounds)
+        guard !part.isEmpty, let differing else { return nil }
         // Elsewhere nothing can have been moved to.
-        var unexplained = ChangedCells(changed.bounds, in: picture.size)
+        var unexplained = ChangedCells(changed.bounds, in: size)
         unexplained.mark(changed.bounds)
-        var differing = ChangedCells(changed.bounds, in: picture.size)
-        differing.compare(picture, with: before, in: part, movedBy: motion, kernel: kernel)
         unexplained = unexplained.replacing(part, by: differing)
         let target = changed.subtracting(unexplained).extent
         guard !target.isEmpty else { return nil }
         let new = changed.replacing(target, by: unexplained)
         guard Double(new.count) <= Double(count) * (1 - Self.leastSaved) else { return nil }
         let move = PixelMove(target: target, dx: Int(motion.dx), dy: Int(motion.dy))
-        return move.isInside(picture.size) ? Difference(changed: changed, move: move, new: new) : nil
+        return move.isInside(size) ? Difference(changed: changed, move: move, new: new) : nil
     }
 
     /// Where pixels of the picture can have come to by that motion, in whole cells.

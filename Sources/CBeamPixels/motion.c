@@ -38,6 +38,8 @@ typedef struct sample {
 typedef struct comparing {
     // Whether two cells differ.
     int (*differ)(const uint8_t *p, const uint8_t *q);
+    // Which of up to 64 cells in a row differ, from bit 0 on.
+    uint64_t (*differing)(const uint8_t *p, const uint8_t *q, int count);
     // The first index from `from` to `count` − 1 where a pixel is `first` and the next one `second`, both without their
     // fourth bytes; `count` if there is none. Reads `count` + 1 pixels.
     int (*find_pair)(const uint8_t *row, int from, int count, uint32_t first, uint32_t second);
@@ -57,6 +59,12 @@ static int part_differs(const uint8_t *p, const uint8_t *q, int pixels) {
 
 static int differ(const uint8_t *p, const uint8_t *q) { return part_differs(p, q, CELL); }
 
+static uint64_t differing(const uint8_t *p, const uint8_t *q, int count) {
+    uint64_t cells = 0;
+    for (int i = 0; i < count; i++) cells |= (uint64_t)part_differs(p + 4 * CELL * i, q + 4 * CELL * i, CELL) << i;
+    return cells;
+}
+
 static int find_pair(const uint8_t *row, int from, int count, uint32_t first, uint32_t second) {
     for (int x = from; x < count; x++) {
         if (colours(row + 4 * x) == first && colours(row + 4 * x + 4) == second) return x;
@@ -64,14 +72,20 @@ static int find_pair(const uint8_t *row, int from, int count, uint32_t first, ui
     return count;
 }
 
-static const comparing portable_comparing = {differ, find_pair};
+static const comparing portable_comparing = {differ, differing, find_pair};
 
 #if BEAM_HAS_AVX2
 static inline AVX2 __m256i load(const uint8_t *from) { return _mm256_loadu_si256((const __m256i *)from); }
 
-static AVX2 int differ_avx2(const uint8_t *p, const uint8_t *q) {
+static inline AVX2 int differ_avx2(const uint8_t *p, const uint8_t *q) {
     const __m256i a = _mm256_xor_si256(load(p), load(q)), b = _mm256_xor_si256(load(p + 32), load(q + 32));
     return !_mm256_testz_si256(_mm256_or_si256(a, b), _mm256_set1_epi32(COLOURS));
+}
+
+static AVX2 uint64_t differing_avx2(const uint8_t *p, const uint8_t *q, int count) {
+    uint64_t cells = 0;
+    for (int i = 0; i < count; i++) cells |= (uint64_t)differ_avx2(p + 4 * CELL * i, q + 4 * CELL * i) << i;
+    return cells;
 }
 
 static AVX2 int find_pair_avx2(const uint8_t *row, int from, int count, uint32_t first, uint32_t second) {
@@ -87,7 +101,7 @@ static AVX2 int find_pair_avx2(const uint8_t *row, int from, int count, uint32_t
     return find_pair(row, x, count, first, second);
 }
 
-static const comparing avx2_comparing = {differ_avx2, find_pair_avx2};
+static const comparing avx2_comparing = {differ_avx2, differing_avx2, find_pair_avx2};
 #endif
 
 static const comparing *find(beam_kernel kernel) {
@@ -105,17 +119,27 @@ int beam_changed_cells(beam_const_plane picture, beam_const_plane before, beam_r
                        int words, int left, beam_kernel kernel) {
     const comparing *run = find(kernel);
     const int first = area.x0 / CELL, last = (area.x1 + CELL - 1) / CELL;
+    // Those that are wholly in the area; before and behind them there may be a part of one.
+    const int whole = (area.x0 + CELL - 1) / CELL, end = area.x1 / CELL;
     int count = 0;
     for (int y = area.y0; y < area.y1; y++, cells += words) {
-        for (int cell = first; cell < last; cell++) {
-            const int x0 = cell * CELL < area.x0 ? area.x0 : cell * CELL;
-            const int x1 = (cell + 1) * CELL > area.x1 ? area.x1 : (cell + 1) * CELL;
-            const uint8_t *p = pixel(picture, x0, y), *q = pixel(before, x0 + motion.dx, y + motion.dy);
-            if (x1 - x0 == CELL ? !run->differ(p, q) : !part_differs(p, q, x1 - x0)) continue;
-            const int bit = cell - left;
-            const uint64_t mask = (uint64_t)1 << (bit & 63);
-            count += !(cells[bit >> 6] & mask);
-            cells[bit >> 6] |= mask;
+        const uint8_t *p = pixel(picture, 0, y), *q = pixel(before, 0, y + motion.dy);
+        for (int cell = first; cell < last;) {
+            const int bit = (cell - left) & 63;
+            uint64_t found;
+            int step = 1;
+            if (cell >= whole && cell < end) {
+                step = end - cell < 64 - bit ? end - cell : 64 - bit;
+                found = run->differing(p + 4 * CELL * (ptrdiff_t)cell, q + 4 * (CELL * (ptrdiff_t)cell + motion.dx), step);
+            } else {
+                const int x0 = cell * CELL < area.x0 ? area.x0 : cell * CELL;
+                const int x1 = (cell + 1) * CELL > area.x1 ? area.x1 : (cell + 1) * CELL;
+                found = (uint64_t)part_differs(p + 4 * (ptrdiff_t)x0, q + 4 * ((ptrdiff_t)x0 + motion.dx), x1 - x0);
+            }
+            uint64_t *word = &cells[(cell - left) >> 6];
+            count += __builtin_popcountll((found << bit) & ~*word);
+            *word |= found << bit;
+            cell += step;
         }
     }
     return count;
