@@ -130,7 +130,7 @@ extension EndToEnd {
             defer { host.end() }
             try host.waitFor("ready")
             let measuring = try ProgramProcess(
-                ["measure", "--host", ports.target, "--seconds", "0.5", "--repeat", "1", "-o", scratch.file("out")],
+                ["measure", "--host", ports.target, "--seconds", "2", "--repeat", "1", "-o", scratch.file("out")],
                 machine: machine)
             defer { measuring.end() }
             #expect(try measuring.waitForEnd(timeout: 60) == .exited(0), "\(measuring.errorText)")
