@@ -133,8 +133,8 @@ final class PatchStage: Sendable {
         var made: [(tiles: PixelRect, content: [UInt8], perPixel: Double)] = []
         var waiting = tiles.flatMap { $0.pieces(repairTiles) }
         while let tiles = waiting.popLast() {
-            guard repairs.isNewest(picture) else { return }
             let rect = ExactTiles.pixels(of: tiles, in: size)
+            guard repairs.isUnchanged(rect) else { continue }
             if let content = codec.encode([rect], of: picture.buffer, atMost: limit) {
                 made.append((tiles, content, Double(content.count) / Double(rect.area)))
             } else {
@@ -144,7 +144,7 @@ final class PatchStage: Sendable {
         }
         let bits = rate.map { Double($0) * repairShare } ?? Double(repairRate)
         for piece in made.sorted(by: { $0.perPixel < $1.perPixel }) {
-            guard repairs.isNewest(picture) else { return }
+            guard repairs.isUnchanged(ExactTiles.pixels(of: piece.tiles, in: size)) else { continue }
             submit(
                 ExactPatch(
                     content: piece.content, captureTime: picture.time, pictureSize: size, isRepair: true),

@@ -17,6 +17,8 @@ final class Repairs: @unchecked Sendable {
     private var hashed: (hashes: PictureHashes, picture: MediaTime)?
     private var hashingBegan: MediaTime?
     private var wanted: [PixelRect] = []
+    /// What has changed since the picture that is being repaired.
+    private var changed = DamageRegion()
     private var isPausing = false
     private var isClosed = false
 
@@ -54,19 +56,13 @@ final class Repairs: @unchecked Sendable {
             // Also for viewers who come later, while nothing changes.
             since = (picture.time, since.newest)
             newest = picture
-            // A repair that is under way ends.
-            if isPausing { condition.signal() }
+            changed.formUnion(picture.damage)
             return size == picture.size
         }
     }
 
-    /// The newest picture won't be the newest for much longer: it isn't kept. A repair that is under way ends.
-    func release() {
-        condition.withLock {
-            newest = nil
-            if isPausing { condition.signal() }
-        }
-    }
+    /// The newest picture won't be the newest for much longer: it isn't kept.
+    func release() { condition.withLock { newest = nil } }
 
     /// The newest picture, captured then, looks like the one before it.
     func looksAsBefore(_ time: MediaTime) {
@@ -122,6 +118,7 @@ final class Repairs: @unchecked Sendable {
     private func takeJob(_ newest: Picture) -> Job? {
         if !wanted.isEmpty {
             defer { wanted.removeAll(keepingCapacity: true) }
+            changed = DamageRegion()
             return .repair(wanted)
         }
         guard wantsHashes else { return nil }
@@ -135,18 +132,23 @@ final class Repairs: @unchecked Sendable {
         return .hash(since: since.newest)
     }
 
-    /// Whether the screen still looks like this. What is wanted of it otherwise will be asked for again.
+    /// Whether the screen still looks like this.
     func isNewest(_ picture: Picture) -> Bool {
         condition.withLock { !isClosed && newest?.buffer === picture.buffer && newest?.time == picture.time }
     }
 
-    /// Waits for that time, or until the screen changes or all ends.
+    /// Whether a part of the picture that is being repaired is still so. What isn't will be asked for again. A picture of
+    /// another size has changed everywhere.
+    func isUnchanged(_ rect: PixelRect) -> Bool {
+        condition.withLock { !isClosed && changed.rects.allSatisfy { $0.intersection(rect).isEmpty } }
+    }
+
+    /// Waits for that time, or until all ends.
     func pause(_ time: Duration) {
         let end = MediaTime.now + time
         condition.withLock {
-            let picture = newest?.time
             isPausing = true
-            while !isClosed, newest?.time == picture, condition.wait(until: end) {}
+            while !isClosed, condition.wait(until: end) {}
             isPausing = false
         }
     }

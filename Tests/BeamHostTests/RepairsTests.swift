@@ -69,4 +69,32 @@ import Testing
         repairs.close()
         #expect(repairs.next() == nil)
     }
+
+    /// What changes while the rest of a picture is repaired, from one that is asked for to the next.
+    @Test func whatHasChangedIsNotRepaired() {
+        let repairs = Repairs()
+        repairs.setSize(size)
+        let left = PixelRect(x: 0, y: 0, width: 32, height: 48)
+        let right = PixelRect(x: 32, y: 0, width: 32, height: 48)
+        func repair() -> Bool {
+            repairs.want([PixelRect(x: 0, y: 0, width: 4, height: 3)])
+            if case .repair = repairs.next()?.job { return true }
+            return false
+        }
+        var part = picture(200)
+        part.damage = DamageRegion(PixelRect(x: 40, y: 8, width: 3, height: 3))
+        _ = repairs.take(picture(100))
+        #expect(repair() && repairs.isUnchanged(left) && repairs.isUnchanged(right))
+        _ = repairs.take(part)
+        #expect(repairs.isUnchanged(left) && !repairs.isUnchanged(right))
+        // The next one is of the newer picture.
+        #expect(repair() && repairs.isUnchanged(right))
+        _ = repairs.take(picture(300))
+        #expect(!repairs.isUnchanged(left) && !repairs.isUnchanged(right))
+        repairs.release()
+        _ = repairs.take(picture(400))
+        #expect(repair() && repairs.isUnchanged(left))
+        repairs.close()
+        #expect(!repairs.isUnchanged(left))
+    }
 }

@@ -80,6 +80,31 @@ extension EndToEnd {
         }
 
         /// Once it is verified, nothing more is sent than to say that both are there.
+        /// Something small moves without end, fifty times a second. All that rests beside it becomes exact, also so much noise
+        /// that it can't be compressed between two moves.
+        @Test func whatRestsBesideMotionIsExact() throws {
+            let pair = try Pair(width: 1920, height: 1080)
+            defer { pair.end() }
+            let pen = try Pen(pair.screen.display)
+            var places: [[xcb_rectangle_t]] = Array(repeating: [], count: 256)
+            for y in 0..<Int16(1080) {
+                for x in stride(from: Int16(0), to: 1920, by: 2) {
+                    places[.random(in: 0..<256)].append(xcb_rectangle_t(x: x, y: y, width: 2, height: 1))
+                }
+            }
+            for place in places { pen.fill(place, colour: .random(in: 0...0xff_ff_ff)) }
+            let before = pair.viewer.events("stats").count
+            var shares: [Double] = []
+            for step in 0..<2000 where shares.last != 1 {
+                pen.fill(x: 8, y: 8, width: 12, height: 12, colour: step % 2 == 0 ? 0xff_ff_ff : 0)
+                pause(seconds: 0.02)
+                // Those of the first second may be older than the noise.
+                guard step % 25 == 0 else { continue }
+                shares = pair.viewer.events("stats").dropFirst(before + 1).map { $0.number("exact") ?? 0 }
+            }
+            #expect(shares.last == 1, "\(shares)")
+        }
+
         @Test func aVerifiedScreenCostsNothing() throws {
             let pair = try Pair()
             defer { pair.end() }
