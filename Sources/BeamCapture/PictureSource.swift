@@ -22,10 +22,6 @@ public protocol PictureSource: AnyObject, Sendable {
     /// a monitor that is off), or again. At first it counts as visible. To be called before `run`.
     func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void)
 
-    /// `handler` is called on the thread in `run` before a picture is written, with what will have changed in it: whoever keeps
-    /// the last one can release it in time, so that its memory is used for the next. To be called before `run`.
-    func beforePicture(_ handler: @escaping @Sendable (DamageRegion) -> Void)
-
     /// Tells the source that the screen was locked or unlocked. It counts as unlocked at first.
     func setScreenLocked(_ isLocked: Bool)
 
@@ -47,9 +43,6 @@ public protocol PictureSource: AnyObject, Sendable {
 extension PictureSource {
     /// Most sources are always visible.
     public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) {}
-
-    /// Some sources don't know what will have changed.
-    public func beforePicture(_ handler: @escaping @Sendable (DamageRegion) -> Void) {}
 
     /// Most sources show nothing of it.
     public func setPaused(_ isPaused: Bool) {}

@@ -31,7 +31,6 @@ final class CaptureStage: Sendable {
         self.slot = slot
         let counter = Counter()
         self.counter = counter
-        if let patches { source.beforePicture { patches.release(before: $0) } }
         thread = StageThread("beam-capture") {
             do throws(CaptureError) {
                 try source.run { picture in

@@ -89,14 +89,6 @@ final class ChangePatches: Sendable {
         }
     }
 
-    /// A picture with that damage is about to come, or none.
-    func release(before damage: DamageRegion) {
-        changes.withLock { $0.planner.release(before: damage, mostPixels: Self.mostPixels) }
-    }
-
-    /// Whether a change is so large that it is the video's, unless much has moved.
-    static func isLarge(_ damage: DamageRegion) -> Bool { damage.area > mostPixels }
-
     /// The last picture is on its way: does what the next ones need.
     func prepare() { changes.withLock { $0.planner.prepare() } }
 

@@ -92,14 +92,6 @@ final class PatchStage: Sendable {
         return picture
     }
 
-    /// A picture with that damage is about to come. Gives up the last one, if it isn't needed any more, so that the next one
-    /// can be written over it: memory that was used a moment ago is still in the processor's caches.
-    func release(before damage: DamageRegion) {
-        guard ChangePatches.isLarge(damage) else { return }
-        changes.release(before: damage)
-        repairs.release()
-    }
-
     /// The picture that was offered is on its way to the encoder: does what the next ones need.
     func prepare() { changes.prepare() }
 

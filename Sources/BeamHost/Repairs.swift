@@ -61,9 +61,6 @@ final class Repairs: @unchecked Sendable {
         }
     }
 
-    /// The newest picture won't be the newest for much longer: it isn't kept.
-    func release() { condition.withLock { newest = nil } }
-
     /// The newest picture, captured then, looks like the one before it.
     func looksAsBefore(_ time: MediaTime) {
         condition.withLock { if newest?.time == time { since.newest = since.before } }

@@ -23,25 +23,9 @@ public struct ChangePlanner {
     /// After so long without a change it is no film any more.
     private static let filmPause = Duration.milliseconds(150)
 
-    private struct Last {
-        /// Nil: it was released.
-        var buffer: PixelBuffer?
-        var size: PixelSize
-        var time: MediaTime
-        /// When the screen began to look like it.
-        var since: MediaTime
-        /// Nothing was sent of it.
-        var isSkipped = false
-
-        init(_ picture: Picture, since: MediaTime? = nil) {
-            (buffer, size, time) = (picture.buffer, picture.size, picture.time)
-            self.since = since ?? picture.time
-        }
-    }
-
     private var difference = PictureDifference()
-    /// The last picture.
-    private var last: Last?
+    /// The last picture, and when the screen began to look like it.
+    private var last: (picture: Picture, since: MediaTime)?
     /// Two pictures of a film in which moves are to be looked for, and the most pixels of a change without one.
     private var film: (picture: Picture, before: PixelBuffer, mostPixels: Int)?
     /// For each tile of the last picture: when it changed last, and whether that was sent exactly.
@@ -50,21 +34,10 @@ public struct ChangePlanner {
 
     public init() {}
 
-    /// A picture with that damage is about to come, or none. Gives up the last one if it isn't needed for that.
-    public mutating func release(before damage: DamageRegion, mostPixels: Int) {
-        guard let last, damage.area > mostPixels, last.isSkipped || difference.needsNoPicture else { return }
-        self.last?.buffer = nil
-    }
-
     /// A picture of which nothing is sent: what viewers have isn't known any more.
     public mutating func skip(_ picture: Picture) {
-        begin(picture)
-        last?.isSkipped = true
-    }
-
-    private mutating func begin(_ picture: Picture) {
         film = nil
-        last = Last(picture)
+        last = (picture, picture.time)
         let count = ExactTiles.across(picture.size) * ExactTiles.down(picture.size)
         times = [MediaTime](repeating: picture.time, count: count)
         isSent = [Bool](repeating: false, count: count)
@@ -76,18 +49,17 @@ public struct ChangePlanner {
     /// - Returns: nil if the change isn't for a patch.
     public mutating func plan(_ picture: Picture, mostPixels: Int) -> Change? {
         let count = ExactTiles.across(picture.size) * ExactTiles.down(picture.size)
-        guard let last, last.size == picture.size, times.count == count else {
-            begin(picture)
+        guard let last, last.picture.size == picture.size, times.count == count else {
+            skip(picture)
             return nil
         }
-        if picture.time - last.time >= Self.filmPause { difference.endFilm() }
-        let before = last.buffer
-        defer { if difference.isLookDue, let before { film = (picture, before, mostPixels) } }
+        if picture.time - last.picture.time >= Self.filmPause { difference.endFilm() }
+        defer { if difference.isLookDue { film = (picture, last.picture.buffer, mostPixels) } }
         guard
             let found = difference.find(
-                in: picture.buffer, since: before, damage: picture.damage, mostPixels: mostPixels)
+                in: picture.buffer, since: last.picture.buffer, damage: picture.damage, mostPixels: mostPixels)
         else {
-            self.last = Last(picture)
+            self.last = (picture, picture.time)
             for rect in picture.damage.clipped(to: PixelRect(picture.size)).rects {
                 forEach(in: ExactTiles.touched(by: rect)) { planner, tile in
                     (planner.times[tile], planner.isSent[tile]) = (picture.time, false)
@@ -96,7 +68,7 @@ public struct ChangePlanner {
             return nil
         }
         let change = plan(picture, since: last.since, found)
-        self.last = Last(picture, since: change.damage.isEmpty ? last.since : nil)
+        self.last = (picture, change.damage.isEmpty ? last.since : picture.time)
         return change
     }
 
@@ -150,7 +122,7 @@ public struct ChangePlanner {
 
     /// Calls `body` with the pixels of each tile of which the patch has only a part.
     private func forEachPart(of found: PictureDifference.Difference, _ body: (_ tile: PixelRect) -> Void) {
-        guard let size = last?.size else { return }
+        guard let size = last?.picture.size else { return }
         let targets = found.move.map { ExactTiles.touched(by: $0.target) } ?? PixelRect(x: 0, y: 0, width: 0, height: 0)
         // To these something moves.
         var isPart = [Bool](repeating: true, count: targets.area)
@@ -201,7 +173,7 @@ public struct ChangePlanner {
 
     /// These tiles of the picture that was captured at `time` have left, whole.
     public mutating func repaired(_ tiles: PixelRect, of size: PixelSize, at time: MediaTime) {
-        guard size == last?.size else { return }
+        guard size == last?.picture.size else { return }
         forEach(in: tiles) { planner, tile in
             if planner.times[tile] <= time { planner.isSent[tile] = true }
         }
@@ -209,7 +181,7 @@ public struct ChangePlanner {
 
     /// A viewer lacks these rectangles of tiles. It has chosen the numbers: they may lie anywhere.
     public mutating func lacking(_ tiles: [PixelRect]) {
-        guard let size = last?.size else { return }
+        guard let size = last?.picture.size else { return }
         let grid = PixelRect(x: 0, y: 0, width: ExactTiles.across(size), height: ExactTiles.down(size))
         let inside = tiles.map { $0.intersection(grid) }
         // Named again and again: it lacks everything.
@@ -221,11 +193,11 @@ public struct ChangePlanner {
     }
 
     private func number(_ x: Int, _ y: Int) -> Int {
-        y * ExactTiles.across(last?.size ?? PixelSize(width: 0, height: 0)) + x
+        y * ExactTiles.across(last?.picture.size ?? PixelSize(width: 0, height: 0)) + x
     }
 
     private mutating func forEach(in tiles: PixelRect, _ body: (inout ChangePlanner, _ tile: Int) -> Void) {
-        guard let size = last?.size, !times.isEmpty else { return }
+        guard let size = last?.picture.size, !times.isEmpty else { return }
         let across = ExactTiles.across(size)
         let inside = tiles.intersection(PixelRect(x: 0, y: 0, width: across, height: ExactTiles.down(size)))
         guard !inside.isEmpty else { return }

@@ -40,17 +40,11 @@ public struct PictureDifference {
     /// What has changed in `damage` since `before`, both pictures (bgrx) of one size, pixel for pixel; their fourth bytes
     /// don't count.
     ///
-    /// - Parameters:
-    ///   - before: nil: it isn't known.
-    ///   - mostPixels: larger damage is compared only if a part of it has moved (`leastSaved`).
+    /// - Parameter mostPixels: larger damage is compared only if a part of it has moved (`leastSaved`).
     /// - Returns: nil if there is more, and it hasn't moved.
     public mutating func find(
-        in picture: PixelBuffer, since before: PixelBuffer?, damage: DamageRegion, mostPixels: Int
+        in picture: PixelBuffer, since before: PixelBuffer, damage: DamageRegion, mostPixels: Int
     ) -> Difference? {
-        guard let before else {
-            unsearched += 1
-            return nil
-        }
         precondition(picture.size == before.size && picture.format == .bgrx && before.format == .bgrx)
         let rects = damage.clipped(to: PixelRect(picture.size)).rects
         guard let first = rects.first else { return nil }
@@ -87,9 +81,6 @@ public struct PictureDifference {
 
     /// It is time to look whether what was taken for a film moves now.
     public var isLookDue: Bool { unsearched >= Self.changesPerLook }
-
-    /// The next large change is neither compared nor searched.
-    public var needsNoPicture: Bool { isFilm && unsearched + 1 < Self.changesPerLook }
 
     /// Searches two pictures, of which `find` has said what it says in a film. If much has moved, it is none any more.
     public mutating func lookAgain(

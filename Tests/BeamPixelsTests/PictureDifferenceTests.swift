@@ -200,50 +200,6 @@ import Testing
         #expect(same?.changed.count == 0 && same?.move == nil)
     }
 
-    /// In a film, and where nobody takes patches, the last picture's memory can be used for the next one. What is searched
-    /// next, a small change and what is no film need it.
-    @Test func whatIsNotNeededIsReleased() {
-        var random = SeededGenerator(seed: 6)
-        var planner = ChangePlanner()
-        let large = DamageRegion(PixelRect(Self.size))
-        var time: Int64 = 0
-        func next(_ buffer: PixelBuffer) -> Picture {
-            time += 16
-            return Picture(buffer: buffer, time: MediaTime(nanoseconds: time * 1_000_000), damage: large)
-        }
-        /// Plans for a picture, and says whether it is released before another one.
-        func isReleased(_ seed: Int, before damage: DamageRegion, isSkipped: Bool = false) -> Bool {
-            weak var buffer: PixelBuffer?
-            do {
-                let noise = PixelBuffer.noise(.bgrx, Self.size, seed: UInt64(seed))
-                buffer = noise
-                if isSkipped {
-                    planner.skip(next(noise))
-                } else {
-                    #expect(planner.plan(next(noise), mostPixels: 1000) == nil)
-                    planner.prepare()
-                }
-            }
-            planner.release(before: damage, mostPixels: 1000)
-            return buffer == nil
-        }
-        #expect(!isReleased(0, before: large))
-        for seed in 1..<5 { _ = isReleased(seed, before: large) }
-        let released = (5..<30).map { isReleased($0, before: large) }
-        // Each eighth picture is searched, for which the one before is needed.
-        #expect(released.count { $0 } * 8 >= released.count * 6 && released.contains(false))
-        #expect(
-            (30..<40).allSatisfy { !isReleased($0, before: DamageRegion(PixelRect(x: 0, y: 0, width: 9, height: 9))) })
-        // What comes after a picture that was released is found again.
-        _ = isReleased(40, before: large)
-        time += 200
-        let text = Self.text(&random, Self.size)
-        #expect(planner.plan(next(text), mostPixels: 1000) == nil)
-        let scrolled = Self.moved(text, PixelMove(target: PixelRect(x: 0, y: 0, width: 333, height: 190), dx: 0, dy: 5))
-        #expect(planner.plan(next(scrolled), mostPixels: 1000)?.plan.move != nil)
-        #expect(isReleased(41, before: large, isSkipped: true))
-    }
-
     /// A plan builds only on what was sent: the first has whole tiles, the next one as little as has changed.
     @Test func tilesThatWereNotSentAreSentWhole() throws {
         var random = SeededGenerator(seed: 9)

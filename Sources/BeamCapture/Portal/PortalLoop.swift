@@ -28,8 +28,6 @@ final class PortalLoop {
     /// Called when what is shared can't be seen any more, or again. Set before `run`.
     var onVisibility: (@Sendable (SourceVisibility) -> Void)?
     private var toldVisibility = SourceVisibility.visible
-    /// Called with what will have changed in the next picture. Set before `run`.
-    var beforePicture: (@Sendable (DamageRegion) -> Void)?
 
     init(_ capture: PortalCapture, _ options: PortalOptions, _ control: CaptureControl) {
         self.capture = capture
@@ -148,7 +146,6 @@ final class PortalLoop {
             teller.tell(told ?? .inPicture)
             return
         }
-        beforePicture?(pending)
         let allocate: (Int) throws(Never) -> any PixelMemory = { HeapMemory(byteCount: $0) }
         guard let frame = frames.takeFree(allocate: allocate) else {
             wantsPicture = true

@@ -53,8 +53,6 @@ public final class PortalSource: PictureSource, @unchecked Sendable {
 
     public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) { loop.onVisibility = handler }
 
-    public func beforePicture(_ handler: @escaping @Sendable (DamageRegion) -> Void) { loop.beforePicture = handler }
-
     public var tellsPointer: Bool { loop.tellsPointer }
 
     public func onPointer(_ handler: @escaping @Sendable (ScreenPointer) -> Void) { loop.teller.handler = handler }

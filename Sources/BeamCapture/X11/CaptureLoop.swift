@@ -41,8 +41,6 @@ final class CaptureLoop {
     /// Called when what is shared can't be seen any more, or again. Set before `run`.
     var onVisibility: (@Sendable (SourceVisibility) -> Void)?
     private var toldVisibility = SourceVisibility.visible
-    /// Called with what will have changed in the next picture. Set before `run`.
-    var beforePicture: (@Sendable (DamageRegion) -> Void)?
     /// The area isn't there: since when, when it is looked for again, why, and whether that has lasted so long that
     /// the last picture stands for it.
     private var absence: (since: MediaTime, retry: MediaTime, reason: SourceVisibility, isLasting: Bool)?
@@ -310,7 +308,6 @@ final class CaptureLoop {
                 teller.tell(told ?? .inPicture)
                 return
             }
-            beforePicture?(pending)
             guard let frame = try frames.takeFree(allocate: grabber.allocate) else {
                 wantsGrab = true
                 return

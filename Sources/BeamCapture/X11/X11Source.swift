@@ -36,8 +36,6 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         loop.onVisibility = handler
     }
 
-    public func beforePicture(_ handler: @escaping @Sendable (DamageRegion) -> Void) { loop.beforePicture = handler }
-
     public var tellsPointer: Bool { loop.tellsPointer }
 
     public func onPointer(_ handler: @escaping @Sendable (ScreenPointer) -> Void) { loop.teller.handler = handler }
