@@ -314,6 +314,9 @@ final class CaptureLoop {
             }
             let time = MediaTime.now
             let fetched = frame.stale
+            var isRight = false
+            // The last picture may be shown again, when nothing can be seen any more: not as a mix, and without a cover.
+            defer { if !isRight, frame === lastFrame { for rect in fetched.rects { card.fill(rect, frame) } } }
             let meanwhile = target.uncovered(try damage.fetch(fetched, of: target, into: frame))
             card.draw(target.covers, into: frame, fetched: fetched)
             guard let uncertain = try coverMoved(frame, now: time) else {
@@ -323,6 +326,7 @@ final class CaptureLoop {
                 wantsGrab = true
                 return
             }
+            isRight = true
             frame.stale = uncertain
             if let appearance, let pointer {
                 pointer.draw(appearance, into: frame)
