@@ -68,7 +68,10 @@ final class PortalLoop {
     }
 
     private func wait(_ capture: PortalCapture, until deadline: MediaTime?) {
+        let wasWanted = wantsPicture
         finish(capture)
+        // Something else has changed, also if what was found first lay outside the region.
+        if wantsPicture, !wasWanted { return }
         control.wait(for: capture.pollEntries, until: deadline)
     }
 
