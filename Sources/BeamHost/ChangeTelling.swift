@@ -31,7 +31,7 @@ struct ChangeTelling {
     /// Some viewer has lacked something since the last frame, and sees it by the next one, if not before.
     var isLacked: Bool { patches.isLacked }
 
-    /// Since the last frame there are more than half as many changes as a frame can name.
+    /// Since the last frame there are more than three quarters of the changes that a frame can name.
     var isFilling: Bool { log.isFilling }
 
     /// Puts into the frame what has changed, if somebody wants it and the frame has the screen's size.

@@ -7,7 +7,7 @@ import Synchronization
 /// Sends small changes exactly, before the encoder is asked; and of a screen at rest what viewers haven't exactly.
 ///
 /// Changes are compressed on the capture's thread, because that takes microseconds (`ChangePatches`). Repairs have a thread
-/// of their own, which gives way to each change; it also makes the hashes by which viewers compare what they show.
+/// of their own, and leave out what has changed meanwhile; it also makes the hashes by which viewers compare what they show.
 final class PatchStage: Sendable {
     /// The longest content of a repair, in bytes.
     private static let longestRepair = 12 << 10
@@ -126,7 +126,7 @@ final class PatchStage: Sendable {
         var waiting = tiles.flatMap { $0.pieces(repairTiles) }
         while let tiles = waiting.popLast() {
             let rect = ExactTiles.pixels(of: tiles, in: size)
-            guard repairs.isUnchanged(rect) else { continue }
+            guard repairs.isDue(rect) else { continue }
             if let content = codec.encode([rect], of: picture.buffer, atMost: limit) {
                 made.append((tiles, content, Double(content.count) / Double(rect.area)))
             } else {
@@ -136,7 +136,7 @@ final class PatchStage: Sendable {
         }
         let bits = rate.map { Double($0) * repairShare } ?? Double(repairRate)
         for piece in made.sorted(by: { $0.perPixel < $1.perPixel }) {
-            guard repairs.isUnchanged(ExactTiles.pixels(of: piece.tiles, in: size)) else { continue }
+            guard repairs.isDue(ExactTiles.pixels(of: piece.tiles, in: size)) else { continue }
             submit(
                 ExactPatch(
                     content: piece.content, captureTime: picture.time, pictureSize: size, isRepair: true),

@@ -17,15 +17,21 @@ final class Repairs: @unchecked Sendable {
     private var hashed: (hashes: PictureHashes, picture: MediaTime)?
     private var hashingBegan: MediaTime?
     private var wanted: [PixelRect] = []
-    /// What has changed since the picture that is being repaired.
+    /// What has changed since the picture that is being repaired, and when the repair began.
     private var changed = DamageRegion()
+    private var repairBegan = MediaTime.zero
     private var isPausing = false
     private var isClosed = false
 
     /// The most rectangles that are kept. Viewers ask again for what they lack.
     private static let mostWanted = 1024
+    /// After so long a repair ends if somebody else, or the same viewer, wants something.
+    private static let longestRepair = Duration.seconds(1)
     /// From one picture that is hashed to the next, whatever viewers ask for. They ask again.
     private static let hashPause = Duration.milliseconds(250)
+
+    /// More than any picture has.
+    private static let everything = DamageRegion(PixelRect(x: 0, y: 0, width: 1 << 20, height: 1 << 20))
 
     struct Work {
         var picture: Picture
@@ -47,6 +53,7 @@ final class Repairs: @unchecked Sendable {
             guard size != self.size else { return }
             self.size = size
             wanted.removeAll()
+            changed = Self.everything
         }
     }
 
@@ -55,6 +62,7 @@ final class Repairs: @unchecked Sendable {
         condition.withLock {
             // Also for viewers who come later, while nothing changes.
             since = (picture.time, since.newest)
+            if let newest, newest.size != picture.size { changed = Self.everything }
             newest = picture
             changed.formUnion(picture.damage)
             return size == picture.size
@@ -115,7 +123,7 @@ final class Repairs: @unchecked Sendable {
     private func takeJob(_ newest: Picture) -> Job? {
         if !wanted.isEmpty {
             defer { wanted.removeAll(keepingCapacity: true) }
-            changed = DamageRegion()
+            (changed, repairBegan) = (DamageRegion(), .now)
             return .repair(wanted)
         }
         guard wantsHashes else { return nil }
@@ -134,10 +142,13 @@ final class Repairs: @unchecked Sendable {
         condition.withLock { !isClosed && newest?.buffer === picture.buffer && newest?.time == picture.time }
     }
 
-    /// Whether a part of the picture that is being repaired is still so. What isn't will be asked for again. A picture of
-    /// another size has changed everywhere.
-    func isUnchanged(_ rect: PixelRect) -> Bool {
-        condition.withLock { !isClosed && changed.rects.allSatisfy { $0.intersection(rect).isEmpty } }
+    /// Whether a part of the picture that is being repaired is still so, and nothing else is wanted that has waited for long.
+    /// What isn't repaired is asked for again. A picture of another size has changed everywhere.
+    func isDue(_ rect: PixelRect) -> Bool {
+        condition.withLock {
+            !isClosed && (wanted.isEmpty || MediaTime.now - repairBegan < Self.longestRepair)
+                && changed.rects.allSatisfy { $0.intersection(rect).isEmpty }
+        }
     }
 
     /// Waits for that time, or until all ends.

@@ -84,17 +84,19 @@ import Testing
         var part = picture(200)
         part.damage = DamageRegion(PixelRect(x: 40, y: 8, width: 3, height: 3))
         _ = repairs.take(picture(100))
-        #expect(repair() && repairs.isUnchanged(left) && repairs.isUnchanged(right))
+        #expect(repair() && repairs.isDue(left) && repairs.isDue(right))
         _ = repairs.take(part)
-        #expect(repairs.isUnchanged(left) && !repairs.isUnchanged(right))
+        #expect(repairs.isDue(left) && !repairs.isDue(right))
         // The next one is of the newer picture.
-        #expect(repair() && repairs.isUnchanged(right))
+        #expect(repair() && repairs.isDue(right))
         _ = repairs.take(picture(300))
-        #expect(!repairs.isUnchanged(left) && !repairs.isUnchanged(right))
-        repairs.release()
+        #expect(!repairs.isDue(left) && !repairs.isDue(right))
         _ = repairs.take(picture(400))
-        #expect(repair() && repairs.isUnchanged(left))
+        #expect(repair() && repairs.isDue(left))
+        // A smaller picture.
+        repairs.setSize(PixelSize(width: 16, height: 16))
+        #expect(!repairs.isDue(left) && !repairs.isDue(right))
         repairs.close()
-        #expect(!repairs.isUnchanged(left))
+        #expect(!repairs.isDue(left))
     }
 }

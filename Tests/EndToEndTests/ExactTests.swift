@@ -79,7 +79,6 @@ extension EndToEnd {
             #expect(pair.viewer.events("stats").allSatisfy { $0.number("exactWrongRows") ?? 0 == 0 })
         }
 
-        /// Once it is verified, nothing more is sent than to say that both are there.
         /// Something small moves without end, fifty times a second. All that rests beside it becomes exact, also so much noise
         /// that it can't be compressed between two moves.
         @Test func whatRestsBesideMotionIsExact() throws {
@@ -105,6 +104,7 @@ extension EndToEnd {
             #expect(shares.last == 1, "\(shares)")
         }
 
+        /// Once it is verified, nothing more is sent than to say that both are there.
         @Test func aVerifiedScreenCostsNothing() throws {
             let pair = try Pair()
             defer { pair.end() }
