@@ -17,6 +17,8 @@ final class PatchStage: Sendable {
     private static let repairRate = 100_000_000
     /// Time between two repairs, however many ask.
     private static let repairPause = Duration.milliseconds(20)
+    /// A repair is sent for so long at most while something else is wanted.
+    private static let sendingTime = Duration.seconds(1)
     /// The share of a path's rate that repairs take.
     private static let repairShare = 0.5
     /// Repairs are cut into rectangles of at most so many tiles.
@@ -126,7 +128,7 @@ final class PatchStage: Sendable {
         var waiting = tiles.flatMap { $0.pieces(repairTiles) }
         while let tiles = waiting.popLast() {
             let rect = ExactTiles.pixels(of: tiles, in: size)
-            guard repairs.isDue(rect) else { continue }
+            guard repairs.isUnchanged(rect) else { continue }
             if let content = codec.encode([rect], of: picture.buffer, atMost: limit) {
                 made.append((tiles, content, Double(content.count) / Double(rect.area)))
             } else {
@@ -135,8 +137,11 @@ final class PatchStage: Sendable {
             }
         }
         let bits = rate.map { Double($0) * repairShare } ?? Double(repairRate)
+        let end = MediaTime.now + sendingTime
         for piece in made.sorted(by: { $0.perPixel < $1.perPixel }) {
-            guard repairs.isDue(ExactTiles.pixels(of: piece.tiles, in: size)) else { continue }
+            guard repairs.isUnchanged(ExactTiles.pixels(of: piece.tiles, in: size)) else { continue }
+            // The rest is asked for again.
+            if MediaTime.now > end, repairs.isAwaited { return }
             submit(
                 ExactPatch(
                     content: piece.content, captureTime: picture.time, pictureSize: size, isRepair: true),

@@ -17,16 +17,13 @@ final class Repairs: @unchecked Sendable {
     private var hashed: (hashes: PictureHashes, picture: MediaTime)?
     private var hashingBegan: MediaTime?
     private var wanted: [PixelRect] = []
-    /// What has changed since the picture that is being repaired, and when the repair began.
+    /// What has changed since the picture that is being repaired.
     private var changed = DamageRegion()
-    private var repairBegan = MediaTime.zero
     private var isPausing = false
     private var isClosed = false
 
     /// The most rectangles that are kept. Viewers ask again for what they lack.
     private static let mostWanted = 1024
-    /// After so long a repair ends if somebody else, or the same viewer, wants something.
-    private static let longestRepair = Duration.seconds(1)
     /// From one picture that is hashed to the next, whatever viewers ask for. They ask again.
     private static let hashPause = Duration.milliseconds(250)
 
@@ -123,7 +120,7 @@ final class Repairs: @unchecked Sendable {
     private func takeJob(_ newest: Picture) -> Job? {
         if !wanted.isEmpty {
             defer { wanted.removeAll(keepingCapacity: true) }
-            (changed, repairBegan) = (DamageRegion(), .now)
+            changed = DamageRegion()
             return .repair(wanted)
         }
         guard wantsHashes else { return nil }
@@ -142,14 +139,14 @@ final class Repairs: @unchecked Sendable {
         condition.withLock { !isClosed && newest?.buffer === picture.buffer && newest?.time == picture.time }
     }
 
-    /// Whether a part of the picture that is being repaired is still so, and nothing else is wanted that has waited for long.
-    /// What isn't repaired is asked for again. A picture of another size has changed everywhere.
-    func isDue(_ rect: PixelRect) -> Bool {
-        condition.withLock {
-            !isClosed && (wanted.isEmpty || MediaTime.now - repairBegan < Self.longestRepair)
-                && changed.rects.allSatisfy { $0.intersection(rect).isEmpty }
-        }
+    /// Whether a part of the picture that is being repaired is still so. What isn't is asked for again. A picture of another
+    /// size has changed everywhere.
+    func isUnchanged(_ rect: PixelRect) -> Bool {
+        condition.withLock { !isClosed && changed.rects.allSatisfy { $0.intersection(rect).isEmpty } }
     }
+
+    /// Something is wanted beside what is being repaired.
+    var isAwaited: Bool { condition.withLock { !wanted.isEmpty } }
 
     /// Waits for that time, or until all ends.
     func pause(_ time: Duration) {

@@ -84,19 +84,21 @@ import Testing
         var part = picture(200)
         part.damage = DamageRegion(PixelRect(x: 40, y: 8, width: 3, height: 3))
         _ = repairs.take(picture(100))
-        #expect(repair() && repairs.isDue(left) && repairs.isDue(right))
+        #expect(repair() && repairs.isUnchanged(left) && repairs.isUnchanged(right) && !repairs.isAwaited)
+        repairs.want([PixelRect(x: 1, y: 0, width: 1, height: 1)])
+        #expect(repairs.isAwaited)
         _ = repairs.take(part)
-        #expect(repairs.isDue(left) && !repairs.isDue(right))
+        #expect(repairs.isUnchanged(left) && !repairs.isUnchanged(right))
         // The next one is of the newer picture.
-        #expect(repair() && repairs.isDue(right))
+        #expect(repair() && repairs.isUnchanged(right))
         _ = repairs.take(picture(300))
-        #expect(!repairs.isDue(left) && !repairs.isDue(right))
+        #expect(!repairs.isUnchanged(left) && !repairs.isUnchanged(right))
         _ = repairs.take(picture(400))
-        #expect(repair() && repairs.isDue(left))
+        #expect(repair() && repairs.isUnchanged(left))
         // A smaller picture.
         repairs.setSize(PixelSize(width: 16, height: 16))
-        #expect(!repairs.isDue(left) && !repairs.isDue(right))
+        #expect(!repairs.isUnchanged(left) && !repairs.isUnchanged(right))
         repairs.close()
-        #expect(!repairs.isDue(left))
+        #expect(!repairs.isUnchanged(left))
     }
 }
