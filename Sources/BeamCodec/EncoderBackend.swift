@@ -19,8 +19,9 @@ protocol EncoderBackend: AnyObject {
     var usesTemporalLayers: Bool { get set }
 
     /// Codes `picture` (of the settings' chroma and size), as a keyframe if requested. Returns nil only from an encoder
-    /// that delays frames. The frame's capture time is its picture's time.
-    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame?
+    /// that delays frames. The frame's capture time is its picture's time. `isSeen`: those who get the frame see its
+    /// changes already.
+    func encode(_ picture: Picture, keyframe: Bool, isSeen: Bool) throws(CodecError) -> EncodedFrame?
 
     /// Codes the last picture again, in a frame that changes nothing. Its damage is empty.
     func encodeAgain(_ picture: Picture) throws(CodecError) -> EncodedFrame?
@@ -39,6 +40,9 @@ extension EncoderBackend {
         get { false }
         // Not supported: ignored.
         set {}
+    }
+    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
+        try encode(picture, keyframe: keyframe, isSeen: false)
     }
     func encodeAgain(_ picture: Picture) throws(CodecError) -> EncodedFrame? { try encode(picture, keyframe: false) }
     var isRefined: Bool { true }

@@ -73,7 +73,7 @@ final class LibAVEncoder: EncoderBackend {
         lastTimestamp = -1
     }
 
-    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
+    func encode(_ picture: Picture, keyframe: Bool, isSeen: Bool) throws(CodecError) -> EncodedFrame? {
         if isOutdated(at: picture.time, keyframe: keyframe) { try reopen() }
         openedTime = openedTime ?? picture.time
         let frame = try feeder.frame(of: picture)

@@ -56,10 +56,13 @@ struct LayerCodec {
 
     // MARK: Frames, of pictures that are converted. Nil if no encoder is open, or as `VideoEncoder` says.
 
-    mutating func encode(_ picture: Picture, keyframe: Bool, _ aim: Aim) throws(CodecError) -> EncodedFrame? {
+    /// - Parameter isSeen: All who get the frame see its changes already (`VideoEncoder.encode`).
+    mutating func encode(
+        _ picture: Picture, keyframe: Bool, isSeen: Bool, _ aim: Aim
+    ) throws(CodecError) -> EncodedFrame? {
         try code(picture, aim) { encoder, picture throws(CodecError) in
             encoder.usesTemporalLayers = aim.wantsTemporalLayers
-            return try encoder.encode(picture, keyframe: keyframe)
+            return try encoder.encode(picture, keyframe: keyframe, isSeen: isSeen)
         }
     }
 

@@ -218,7 +218,7 @@ struct LayerEncoder {
         let converted = try codec.convert(source, to: sentSize)
         lastPicture = converted
         refinementDue = begin + rest
-        guard let frame = try codec.encode(converted, keyframe: keyframe, aim) else { return }
+        guard let frame = try codec.encode(converted, keyframe: keyframe, isSeen: isSeen, aim) else { return }
         // Any keyframe answers the requests.
         if frame.isKeyframe { wanted.keyframeMade(layer: layer) }
         if !isRepeated, !frame.isKeyframe, Self.isMotion(source) {
@@ -250,7 +250,7 @@ struct LayerEncoder {
         keyframeDue = nil
         last.time = now
         refinementDue = now + Self.refinementInterval
-        guard let frame = try codec.encode(last, keyframe: true, aim) else { return }
+        guard let frame = try codec.encode(last, keyframe: true, isSeen: false, aim) else { return }
         wanted.keyframeMade(layer: layer)
         push(frame, waited: nil, begin: now)
     }

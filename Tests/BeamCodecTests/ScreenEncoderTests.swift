@@ -89,6 +89,32 @@ import Testing
         }
     }
 
+    /// What all see exactly already is coded well enough, and what hasn't changed isn't improved beside it.
+    @Test func whatIsSeenAlreadyTakesFewBits() throws {
+        func bits(isSeen: Bool) throws -> Int {
+            let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
+            let decoder = try VideoDecoder()
+            var picture = MovingContent(size).picture(0)
+            var shown = try decoded(decoder, try encoder.encode(picture, keyframe: true))
+            var sum = 0
+            for step in 1...8 {
+                let letter = PixelRect(x: 24 * step, y: 40, width: 9, height: 17)
+                picture = changed(picture, letter, damage: DamageRegion(letter), number: 30 * step)
+                let frame = try encoder.encode(picture, keyframe: false, isSeen: isSeen)
+                sum += try #require(frame).unit.bytes.count * 8
+                let next = try decoded(decoder, frame)
+                #expect(difference(next, picture, in: letter) < 40)
+                if isSeen {
+                    #expect(difference(next, shown, in: PixelRect(x: 0, y: 96, width: 640, height: 264)) == 0)
+                }
+                shown = next
+            }
+            return sum
+        }
+        let (seen, unseen) = (try bits(isSeen: true), try bits(isSeen: false))
+        #expect(seen * 2 < unseen, "\(seen) and \(unseen) bits")
+    }
+
     @Test func damageOfReplacedPicturesIsMerged() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
         let decoder = try VideoDecoder()

@@ -151,9 +151,14 @@ def add(kept: dict[str, list], figures: dict[str, Any] | None) -> None:
         flat[key] = figures.get(key)
     for key, value in flat.items():
         if value is not None or key in kept or key in ("median", "p95"):
-            kept.setdefault(key, []).append(None if value is None else round(value, 2))
+            kept.setdefault(key, []).append(None if value is None else round(value, digits_of(key)))
     if figures.get("stages"):
         kept.setdefault("stages", []).append(figures["stages"])
+
+
+def digits_of(figure: str) -> int:
+    """Of Mbit/s those that make a difference at rest."""
+    return 4 if figure.endswith("mbit") else 2
 
 
 def compare_captions(options: argparse.Namespace) -> None:

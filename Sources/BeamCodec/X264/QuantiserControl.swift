@@ -13,6 +13,8 @@ struct QuantiserControl {
     static let best = 12
     /// The lowest quantiser for large changes (luma at 47 dB and more); they are refined at rest.
     static let good = 20
+    /// Text looks good with it.
+    private static let fair = 28
     static let worst = 51
     /// Factor on the predicted bits of a path-bound stream's first keyframe, whose content may take more than the
     /// usual.
@@ -144,9 +146,12 @@ struct QuantiserControl {
     ///   - changed: The number of macroblocks that the damage touches.
     ///   - lastQuantiser: The last frame's. A lower one makes libx264 analyse the whole picture.
     ///   - isDisposable: Nothing will refer to the frame, so it improves nothing that hasn't changed.
+    ///   - isSeen: Those who get the frame see its changes already, exactly: bits and time for more than a good picture
+    ///     are wasted.
     ///   - histogram: The number of macroblocks of each quality.
     mutating func change(
-        of changed: Int, at time: MediaTime, lastQuantiser: Int, isDisposable: Bool = false, histogram: () -> [Int]
+        of changed: Int, at time: MediaTime, lastQuantiser: Int, isDisposable: Bool = false, isSeen: Bool = false,
+        histogram: () -> [Int]
     ) -> Int {
         advance(to: time)
         let passed = lastChangeTime.map { max(0, (time - $0).inSeconds) } ?? Self.restSeconds
@@ -160,16 +165,17 @@ struct QuantiserControl {
         let least = bits(min(passed, 0.1) / 2)
         let share = regime.share(after: passed)
         let allowed = max(least, room * (isNovel ? max(regime.noveltyShare, share) : share))
+        let best = isSeen ? Self.fair : Self.best
         let cheap = bits(0.5 * min(0.04, max(passed, frameInterval)))
         var quantiser = min(
-            first(in: Self.best...Self.worst, within: cheap, expected),
-            first(in: Self.good...Self.worst, within: allowed, expected))
+            first(in: best...Self.worst, within: cheap, expected),
+            first(in: max(best, Self.good)...Self.worst, within: allowed, expected))
         if isSettled, passed < 0.1, !isNovel {
             // Each step down makes libx264 improve the whole picture, so a quantiser that alternates costs more than it
             // gains: take small steps, and none down without need. The bucket absorbs the difference.
             let reserve = quantiser <= Self.good ? 0 : 2
             let steady = quantiser > lastQuantiser ? lastQuantiser + 1 : max(quantiser + reserve, lastQuantiser - 1)
-            let affordable = first(in: Self.best...Self.worst, within: max(least, room * max(0.4, share)), expected)
+            let affordable = first(in: best...Self.worst, within: max(least, room * max(0.4, share)), expected)
             quantiser = max(affordable, min(steady, max(lastQuantiser, quantiser)))
         }
         isSettled = true

@@ -82,7 +82,7 @@ final class X264Encoder: EncoderBackend {
 
     var supportsTemporalLayers: Bool { numbers != nil }
 
-    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
+    func encode(_ picture: Picture, keyframe: Bool, isSeen: Bool) throws(CodecError) -> EncodedFrame? {
         var isKeyframe = keyframe || needsKeyframe
         pending.formUnion(picture.damage)
         // The damage since the frame's reference.
@@ -94,7 +94,8 @@ final class X264Encoder: EncoderBackend {
             isKeyframe
             ? control.keyframe(at: picture.time)
             : control.change(
-                of: changed, at: picture.time, lastQuantiser: currentQuantiser, isDisposable: isDisposable
+                of: changed, at: picture.time, lastQuantiser: currentQuantiser, isDisposable: isDisposable,
+                isSeen: isSeen
             ) { macroblocks.histogram }
         let timestamp = frameCount
         var unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser, isDisposable: isDisposable)
