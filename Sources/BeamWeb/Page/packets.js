@@ -1,9 +1,10 @@
 // The stream by WebRTC: the host offers, the page only receives.
 
 class PacketStream {
-  /// How long pictures wait at least while the sound is on, in ms. Its way takes some 80 ms longer: the codec, the jitter buffer,
-  /// the sound server. Chromium evens out what it takes beyond this, but stops some 45 ms from there by itself.
-  static get hold() { return 60; }
+  /// How long pictures wait at least while the sound is on, in ms. Its way takes some 85 to 95 ms longer: the codec, the
+  /// jitter buffer, the sound server. Chromium evens out what it takes beyond this, but stops some 45 ms from there by
+  /// itself.
+  static get hold() { return 90; }
 
   static get isPossible() {
     if (!('RTCPeerConnection' in window) || !('RTCRtpReceiver' in window)) return false;
