@@ -218,7 +218,9 @@ struct LayerEncoder {
         let converted = try codec.convert(source, to: sentSize)
         lastPicture = converted
         refinementDue = begin + rest
-        guard let frame = try codec.encode(converted, keyframe: keyframe, isSeen: isSeen, aim) else { return }
+        // Where a path bounds the rate, the video is refined all the same, and needn't be coded twice for that.
+        let isEnough = isSeen && !isPathBound
+        guard let frame = try codec.encode(converted, keyframe: keyframe, isSeen: isEnough, aim) else { return }
         // Any keyframe answers the requests.
         if frame.isKeyframe { wanted.keyframeMade(layer: layer) }
         if !isRepeated, !frame.isKeyframe, Self.isMotion(source) {

@@ -5,7 +5,7 @@ struct PendingPicture {
     /// How long a change that was sent exactly waits for its frame, so that one frame has several changes: viewers show
     /// them already. The shorter ones are for many changes, and for paths that lose datagrams or viewers that lack
     /// something.
-    private static let exactPause = Duration.seconds(2)
+    private static let exactPause = Duration.seconds(1)
     private static let exactPauseOfMany = Duration.milliseconds(200)
     private static let exactPauseWithLoss = Duration.milliseconds(40)
 

@@ -89,13 +89,17 @@ import Testing
         }
     }
 
-    /// What all see exactly already is coded well enough, and what hasn't changed isn't improved beside it.
-    @Test func whatIsSeenAlreadyTakesFewBits() throws {
+    /// What all see exactly already is coded well enough, and what hasn't changed isn't improved beside it: neither after a
+    /// good keyframe nor after one that is legible.
+    @Test(arguments: [(10_000_000, 20...27), (500_000, 29...38)])
+    func whatIsSeenAlreadyTakesFewBits(_ bitRate: Int, _ quantisers: ClosedRange<Int>) throws {
         func bits(isSeen: Bool) throws -> Int {
-            let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
+            let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: bitRate))
             let decoder = try VideoDecoder()
             var picture = MovingContent(size).picture(0)
             var shown = try decoded(decoder, try encoder.encode(picture, keyframe: true))
+            let quantiser = try #require(encoder.lastQuantiser)
+            #expect(quantisers.contains(quantiser))
             var sum = 0
             for step in 1...8 {
                 let letter = PixelRect(x: 24 * step, y: 40, width: 9, height: 17)
@@ -103,7 +107,7 @@ import Testing
                 let frame = try encoder.encode(picture, keyframe: false, isSeen: isSeen)
                 sum += try #require(frame).unit.bytes.count * 8
                 let next = try decoded(decoder, frame)
-                #expect(difference(next, picture, in: letter) < 40)
+                #expect(difference(next, picture, in: letter) < 64)
                 if isSeen {
                     #expect(difference(next, shown, in: PixelRect(x: 0, y: 96, width: 640, height: 264)) == 0)
                 }

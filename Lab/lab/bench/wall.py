@@ -175,12 +175,13 @@ def measure_desktops(options: argparse.Namespace, directory: pathlib.Path, stack
 
 def typist(stack: contextlib.ExitStack, display: str, size: tuple[int, int], rate: float) -> Callable[[], None]:
     """Types on an X screen until what is returned is called, and leaves its page there."""
-    command = [sys.executable, "-m", "lab.bench.typist", display, "{}x{}".format(*size), str(rate)]
+    command = [sys.executable, "-B", "-m", "lab.bench.typist", display, "{}x{}".format(*size), str(rate)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     stack.callback(end, process)
 
     def stop() -> None:
-        assert process.stdin
+        if process.poll() is not None or not process.stdin:
+            raise Trouble(f"Nothing is typed on {display} any more.")
         process.stdin.close()
 
     return stop

@@ -13,8 +13,8 @@ struct QuantiserControl {
     static let best = 12
     /// The lowest quantiser for large changes (luma at 47 dB and more); they are refined at rest.
     static let good = 20
-    /// Text looks good with it.
-    private static let fair = 28
+    /// Text looks good with the first, and is legible with the second.
+    private static let (fair, legible) = (28, 38)
     static let worst = 51
     /// Factor on the predicted bits of a path-bound stream's first keyframe, whose content may take more than the
     /// usual.
@@ -146,8 +146,8 @@ struct QuantiserControl {
     ///   - changed: The number of macroblocks that the damage touches.
     ///   - lastQuantiser: The last frame's. A lower one makes libx264 analyse the whole picture.
     ///   - isDisposable: Nothing will refer to the frame, so it improves nothing that hasn't changed.
-    ///   - isSeen: Those who get the frame see its changes already, exactly: bits and time for more than a good picture
-    ///     are wasted.
+    ///   - isSeen: Those who get the frame see its changes already, exactly: it is for whoever needs it after all, and
+    ///     improves nothing that is legible.
     ///   - histogram: The number of macroblocks of each quality.
     mutating func change(
         of changed: Int, at time: MediaTime, lastQuantiser: Int, isDisposable: Bool = false, isSeen: Bool = false,
@@ -165,7 +165,7 @@ struct QuantiserControl {
         let least = bits(min(passed, 0.1) / 2)
         let share = regime.share(after: passed)
         let allowed = max(least, room * (isNovel ? max(regime.noveltyShare, share) : share))
-        let best = isSeen ? Self.fair : Self.best
+        let best = isSeen ? min(max(Self.fair, lastQuantiser), Self.legible) : Self.best
         let cheap = bits(0.5 * min(0.04, max(passed, frameInterval)))
         var quantiser = min(
             first(in: best...Self.worst, within: cheap, expected),
@@ -178,7 +178,7 @@ struct QuantiserControl {
             let affordable = first(in: best...Self.worst, within: max(least, room * max(0.4, share)), expected)
             quantiser = max(affordable, min(steady, max(lastQuantiser, quantiser)))
         }
-        isSettled = true
+        isSettled = !isSeen
         if quantiser < lastQuantiser {
             if isLarge {
                 lastLowered = time
@@ -235,7 +235,7 @@ struct QuantiserControl {
 
     /// The quantisers of partial refinements, where the path carries too little for the whole picture at once: text is
     /// legible at the first, and looks good at the second. Smaller steps would code everything again and again.
-    private static let stages = [38, 28, 20, best]
+    private static let stages = [legible, fair, good, best]
 
     /// The quantiser of a partial refinement, and its bound in predicted bits; nil if there is no room for one at this
     /// time.
