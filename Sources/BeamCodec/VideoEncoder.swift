@@ -100,8 +100,8 @@ public final class VideoEncoder {
     /// libx264 codes only what `picture.damage` covers, which has to be everything that differs from the picture coded
     /// before: unite the damage of skipped pictures (`Picture.replacing`).
     ///
-    /// - Parameter isSeen: Those who get the frame see its changes already, by exact patches: libx264 codes it well enough
-    ///   for whoever needs it after all, and improves nothing that is legible. Other encoders ignore it.
+    /// - Parameter isSeen: Those who get the frame see its changes already, by exact patches. libx264 codes it well enough
+    ///   for a viewer that has missed them, and improves nothing else that is legible. Other encoders ignore it.
     public func encode(_ picture: Picture, keyframe: Bool, isSeen: Bool = false) throws(CodecError) -> EncodedFrame? {
         try check(picture)
         return try backend.encode(picture, keyframe: keyframe, isSeen: isSeen)

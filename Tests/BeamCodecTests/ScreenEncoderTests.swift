@@ -89,8 +89,8 @@ import Testing
         }
     }
 
-    /// What all see exactly already is coded well enough, and what hasn't changed isn't improved beside it: neither after a
-    /// good keyframe nor after one that is legible.
+    /// A change that all see exactly already is coded well enough, and nothing else is improved with it: neither after a
+    /// good keyframe nor after a coarse one that is legible.
     @Test(arguments: [(10_000_000, 20...27), (500_000, 29...38)])
     func whatIsSeenAlreadyTakesFewBits(_ bitRate: Int, _ quantisers: ClosedRange<Int>) throws {
         func bits(isSeen: Bool) throws -> Int {

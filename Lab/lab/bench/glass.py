@@ -157,7 +157,7 @@ def add(kept: dict[str, list], figures: dict[str, Any] | None) -> None:
 
 
 def digits_of(figure: str) -> int:
-    """Of Mbit/s those that make a difference at rest."""
+    """To how many digits a figure is rounded. While somebody types or nothing moves, Mbit/s are small."""
     return 4 if figure.endswith("mbit") else 2
 
 

@@ -146,8 +146,8 @@ struct QuantiserControl {
     ///   - changed: The number of macroblocks that the damage touches.
     ///   - lastQuantiser: The last frame's. A lower one makes libx264 analyse the whole picture.
     ///   - isDisposable: Nothing will refer to the frame, so it improves nothing that hasn't changed.
-    ///   - isSeen: Those who get the frame see its changes already, exactly: it is for whoever needs it after all, and
-    ///     improves nothing that is legible.
+    ///   - isSeen: Those who get the frame see its changes already, exactly. Its quality is enough for a viewer that has
+    ///     missed them, and it improves nothing else that is legible.
     ///   - histogram: The number of macroblocks of each quality.
     mutating func change(
         of changed: Int, at time: MediaTime, lastQuantiser: Int, isDisposable: Bool = false, isSeen: Bool = false,
