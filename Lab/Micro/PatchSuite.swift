@@ -3,8 +3,8 @@ import BeamMedia
 import BeamPixels
 import Benchmark
 
-/// Exact patches of a desktop and of a page of text, in the sizes of a cursor's surroundings, a line, a window and the
-/// screen. Their lengths are in the column of bytes.
+/// Exact patches of a desktop and of a page of text, in the sizes of a letter, a cursor's surroundings, a line, a window and
+/// the screen. Their lengths are in the column of bytes.
 func patchSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "exact") { suite in
         for (content, words) in [(PatternContent.still, "desktop"), (.scroll, "text")] {
@@ -79,7 +79,8 @@ private let size = PixelSize(width: 1920, height: 1080)
 
 /// Where the desktop has text, on the grid of tiles.
 private let rectangles = [
-    PixelRect(x: 80, y: 320, width: 64, height: 64), PixelRect(x: 80, y: 336, width: 304, height: 48),
+    PixelRect(x: 80, y: 336, width: 16, height: 16), PixelRect(x: 80, y: 320, width: 64, height: 64),
+    PixelRect(x: 80, y: 336, width: 304, height: 48),
     PixelRect(x: 640, y: 240, width: 640, height: 352), PixelRect(size),
 ]
 

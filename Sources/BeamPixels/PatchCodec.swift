@@ -50,8 +50,8 @@ public struct PatchCodec: @unchecked Sendable {
     private static let rectangleLength = 8
     private static let (hasBasis, hasMove) = (UInt8(1), UInt8(2))
     private static let spare = 64
-    /// Chosen by measurement, see the page *Exact*.
-    private static let level: Int32 = -1
+    /// Chosen by measurement, see the page *Exact*: letters, which are few pixels, are worth a slower search.
+    private static func level(_ length: Int) -> Int32 { length <= 2048 ? 7 : -1 }
 
     private let contexts = Contexts()
     private let kernel: PixelConversion.Kernel
@@ -97,7 +97,7 @@ public struct PatchCodec: @unchecked Sendable {
             let result = packed.withUnsafeBytes {
                 ZSTD_compressCCtx(
                     compression, memory.baseAddress?.advanced(by: head), room - head, $0.baseAddress, length,
-                    Self.level)
+                    Self.level(length))
             }
             isShortEnough = ZSTD_isError(result) == 0 && head + result <= limit
             count = isShortEnough ? head + result : 0
