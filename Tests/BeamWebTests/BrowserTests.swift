@@ -95,6 +95,36 @@ struct BrowserTests {
         withExtendedLifetime(film) {}
     }
 
+    /// For its page the time jumps, as when the machine has slept. What the host has said meanwhile is read a moment later:
+    /// the page waits for that before it takes the host for lost.
+    @Test(.enabled(if: Chromium.isInstalled && address != nil, "Chromium or a network isn't there"))
+    func aPageThatWasStoppedGoesOn() throws {
+        let address = try #require(Self.address)
+        let web = try TestWeb(bind: nil)
+        let film = Film(web, PixelSize(width: 640, height: 360))
+        let chromium = try Chromium()
+        try chromium.navigate("http://\(address):\(web.server.port)/#482913")
+        try chromium.wait(until: Self.state("playing"))
+        try chromium.evaluate(
+            """
+            window.slept = 0;
+            const now = performance.now.bind(performance), later = window.setTimeout;
+            performance.now = () => now() + window.slept;
+            // The second look comes when the test says so.
+            window.setTimeout = (act, time) => time === 2000 ? (window.look = act) : later(act, time);
+            window.slept = 60000;
+            """)
+        try chromium.wait(until: "window.look !== undefined")
+        web.server.tellAll(.paused)
+        try chromium.wait(until: "document.getElementById('banner').textContent !== ''")
+        try chromium.evaluate("window.look()")
+        #expect(try chromium.evaluate(Self.state("playing")) as? Bool == true)
+        // A host that has said nothing until then is lost.
+        try chromium.evaluate("window.slept += 60000; window.look()")
+        try chromium.wait(until: Self.state("code"))
+        withExtendedLifetime(film) {}
+    }
+
     @Test(.enabled(if: Chromium.isInstalled, "Chromium isn't there"))
     func chromiumWatchesByHTTPSAndComesBack() throws {
         let web = try TestWeb(hasSound: true)

@@ -479,6 +479,8 @@ document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible' && page.state === 'playing') page.keepAwake();
 });
 setInterval(() => {
-  if (page.socket && performance.now() - page.heard > silence) page.lose();
+  const isSilent = () => page.socket && performance.now() - page.heard > silence;
+  // A page that was stopped, as by a lid that was closed, reads what the host has sent meanwhile only after this.
+  if (isSilent()) setTimeout(() => { if (isSilent()) page.lose(); }, 2000);
 }, 1000);
 page.begin();
