@@ -480,7 +480,7 @@ document.addEventListener('visibilitychange', () => {
 });
 setInterval(() => {
   const isSilent = () => page.socket && performance.now() - page.heard > silence;
-  // A page that was stopped, as by a lid that was closed, reads what the host has sent meanwhile only after this.
+  // A page that was stopped, as when a lid was closed, hasn't read yet what the host has sent meanwhile: it looks twice.
   if (isSilent()) setTimeout(() => { if (isSilent()) page.lose(); }, 2000);
 }, 1000);
 page.begin();

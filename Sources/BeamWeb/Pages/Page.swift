@@ -72,8 +72,8 @@ enum WebTimes {
     /// From a wrong code to the next try: the page opens another socket for a later one.
     static let nextTry = Duration.seconds(30)
     static let ping = Duration.seconds(5)
-    /// Without a message the page is dead. One that is stopped for 10 s may have been asked 5 s before that, and needs a
-    /// moment then.
+    /// Without a message the page is dead. One that has last answered 5 s ago may be stopped for 10 s then, and has 5 s
+    /// left to answer.
     static let silence = Duration.seconds(20)
     /// So long a lost socket's browser may come again without a code.
     static let resuming = Duration.seconds(30)
