@@ -80,7 +80,7 @@ final class SoundServer {
         let file = folder.appending(path: "played-\(UUID().uuidString)")
         try samples.withUnsafeBytes { Data($0) }.write(to: file)
         helpers.append(
-            try child("pacat", ["--playback", "-d", sink, "--raw", "--latency-msec=20"] + Self.format + [file.path]))
+            try child("pacat", ["--playback", "-d", sink, "--raw", "--latency-msec=200"] + Self.format + [file.path]))
     }
 
     /// Records from a source into memory until it is asked to stop.
