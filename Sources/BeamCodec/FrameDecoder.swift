@@ -1,4 +1,5 @@
 import BeamLibAV
+import BeamMedia
 import CAVCodec
 
 /// An open decoder: coded frames in, samples in main memory out. Used by one thread.
@@ -41,7 +42,7 @@ final class OpenedDecoder {
         fields.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
         // Damage is an error: no concealment.
         fields.pointee.err_recognition = AV_EF_EXPLODE | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_CRCCHECK
-        fields.pointee.max_pixels = LibAV.mostPixels
+        fields.pointee.max_pixels = Int64(PictureBounds.possible.area)
         device?.install(in: fields)
         let result = avcodec_open2(fields, codec, nil)
         guard result >= 0 else { throw .decoderDoesNotStart(reason: LibAV.message(result)) }

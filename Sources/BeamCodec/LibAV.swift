@@ -3,15 +3,9 @@ import BeamMedia
 import CAVCodec
 
 extension LibAV {
-    /// The longest side of a picture in pixels, for encoding and decoding.
-    static let longestSide = 8192
-
-    /// The most pixels of a coded picture: the 139,264 macroblocks of H.264's highest level (6.2, table A-1).
-    static let mostPixels: Int64 = 139_264 * 256
-
+    /// Whether pictures of this size are encoded and decoded.
     static func isSupported(_ size: PixelSize) -> Bool {
-        (1...longestSide).contains(size.width) && (1...longestSide).contains(size.height)
-            && Int64(size.area) <= mostPixels
+        size.width >= 1 && size.height >= 1 && PictureBounds.possible.contains(size)
     }
 
     /// Threads for the slices of one frame. More than four save nothing at screen sizes.

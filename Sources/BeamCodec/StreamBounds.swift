@@ -74,8 +74,10 @@ public struct StreamBounds: Sendable, Hashable {
         guard largest.contains(size), limit.contains(coded), LibAV.isSupported(coded) else {
             let shown = coded.width >= size.width + 16 || coded.height >= size.height + 32 ? coded : size
             throw .streamBeyondBounds(
-                reason: "its pictures have \(shown.width) × \(shown.height) pixels. "
-                    + "`--max-picture \(shown)` allows that, if you trust the host")
+                reason: "its pictures have \(shown.width) × \(shown.height) pixels"
+                    + (LibAV.isSupported(shown)
+                        ? ". `--max-picture \(shown)` allows that, if you trust the host"
+                        : ", more than BeamRoom decodes"))
         }
         let most = mostReferences(set)
         guard Int(set.references) <= most, Int(set.buffered ?? 0) <= max(most, Self.leastReferences) else {

@@ -9,6 +9,10 @@ public struct PictureBounds: Sendable, Hashable, CustomStringConvertible {
     /// screens side by side are wide and low: 7680 × 2160, 5120 × 1440, 5760 × 1080.
     public static let standard = PictureBounds(
         sides: PixelSize(width: 8192, height: 8192), area: 4096 * 4096)
+    /// What is encoded and decoded at all: 8192 pixels in a line, and the 139,264 macroblocks of H.264's highest level
+    /// (6.2, table A-1).
+    public static let possible = PictureBounds(
+        sides: PixelSize(width: 8192, height: 8192), area: 139_264 * 256)
     /// Of a viewer of version 2 that doesn't say: programs before 2026-11-26.
     public static let unstated = PictureBounds(sides: PixelSize(width: 4096, height: 4096))
 

@@ -178,6 +178,9 @@ struct StreamBoundsTests {
         let small = PixelSize(width: 1280, height: 720)
         let refusal = try #require(verdict(Wanted(), small))
         #expect(isBeyond(refusal) && refusal.description.contains("--max-picture 1920x1080"))
+        // No option takes this.
+        let wide = try #require(verdict(Wanted(width: 514, height: 16, cropBottom: 0), small))
+        #expect(isBeyond(wide) && !wide.description.contains("--max-picture"))
     }
 
     /// Libavcodec applies every set in the stream, wherever it is.

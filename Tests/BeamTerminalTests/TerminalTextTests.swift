@@ -1,3 +1,4 @@
+import BeamMedia
 import Testing
 
 @testable import BeamTerminal
@@ -50,5 +51,14 @@ struct TerminalTextTests {
         #expect(TerminalText.wrapped("a \(word) b", columns: 20) == "a\n\(word)\nb")
         // What goes on is indented as it begins.
         #expect(TerminalText.wrapped("    one two three four five", columns: 20) == "    one two three\n    four five")
+    }
+
+    /// What the option doesn't take is no advice.
+    @Test func aLargerPictureIsOfferedWhereItCanBeHad() {
+        let words = [(7680, 4320), (11520, 2160)].map {
+            WatchText.pictureLimited(PixelSize(width: $0.0, height: $0.1))
+        }
+        #expect(words[0].contains("`--max-picture 7680x4320`") && !words[1].contains("--max-picture"))
+        #expect(words[1].hasSuffix("more than this viewer takes, and sends a smaller picture."))
     }
 }

@@ -22,12 +22,15 @@ enum WatchText {
         "Paired with “\(name)”\(isToBeRemembered ? ": next time no code is needed" : " for this session")."
     }
 
-    /// That the host's picture is larger than this viewer takes, and how to take all of it; nil: it no longer is.
+    /// That the host's picture is larger than this viewer takes, and how to take all of it, if that is possible; nil: it
+    /// no longer is.
     static func pictureLimited(_ full: PixelSize?) -> String {
-        full.map {
-            "The host shares \($0.width) × \($0.height) pixels, more than this viewer takes, and sends a smaller picture. "
-                + "`--max-picture \($0)` shows all of it, if you trust the host."
-        } ?? "The host sends its whole picture again."
+        guard let full else { return "The host sends its whole picture again." }
+        let remedy =
+            PictureBounds.possible.contains(full)
+            ? " `--max-picture \(full)` shows all of it, if you trust the host." : ""
+        return "The host shares \(full.width) × \(full.height) pixels, more than this viewer takes, and sends a "
+            + "smaller picture.\(remedy)"
     }
 
     /// That the host sends what it sends everybody, whatever this viewer wishes; nil: it follows the wish.
