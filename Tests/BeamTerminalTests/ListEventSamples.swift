@@ -45,7 +45,7 @@ enum ListSample: SampleKind {
         func device(_ places: [String]) -> RememberedDevice {
             RememberedDevice(name: "sofa", key: Sample.key, roles: [.viewer], pairedAt: Date(), places: places)
         }
-        let identities: [Guest.Identity] = [.device(Sample.key), .address(.v4(1))]
+        let identities: [Guest.Identity] = [.device(Sample.key), .address(.v4(1)), .browser(session: "B")]
         return switch self {
         case .host: [["192.0.2.7"], []].map { .host(host($0)) }
         case .receiver: [["192.0.2.7"], []].map { .receiver(host($0)) }

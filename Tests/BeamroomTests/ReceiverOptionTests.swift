@@ -22,7 +22,8 @@ struct ReceiverOptionTests {
             (["--wait", "--code", "123456"], "--code"), (["--wait", "--record", "a.mkv"], "--record"),
             (["--wait", "--windowed", "--no-window"], "--windowed"), (["--wait", "--windowed", "-f"], "--windowed"),
             (["--port", "1"], "add --wait"), (["--windowed"], "add --wait"),
-            (["--no-discovery", "desk"], "add --wait"),
+            (["--no-discovery", "desk"], "add --wait"), (["--wait", "--camera", "Desk"], "--camera"),
+            (["--wait", "--v4l2", "/dev/video9"], "--v4l2"),
         ] as [([String], String)])
     func whatDoesNotGoTogetherIsSaid(_ arguments: [String], _ words: String) {
         #expect(problem(WatchCommand.self, arguments)?.contains(words) == true)

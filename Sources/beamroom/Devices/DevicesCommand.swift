@@ -66,10 +66,15 @@ struct DevicesCommand: ParsableCommand {
 
         /// Nil: it was told as JSON.
         private func tell(_ guest: Guest, _ context: CommandContext) -> [String]? {
-            let key: String? = if case .device(let key) = guest.identity { key.description } else { nil }
             context.events.write(.list(.guest(guest)))
             guard !json else { return nil }
-            return ["“\(Console.printable(guest.shownName))”", key ?? "unencrypted", "not remembered", "watching now"]
+            let identity =
+                switch guest.identity {
+                case .device(let key): key.description
+                case .address: "unencrypted"
+                case .browser: "a browser"
+                }
+            return ["“\(Console.printable(guest.shownName))”", identity, "not remembered", "watching now"]
         }
     }
 

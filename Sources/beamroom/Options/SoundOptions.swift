@@ -2,6 +2,7 @@ import ArgumentParser
 import BeamHost
 import BeamPlayout
 import BeamSound
+import BeamTerminal
 
 /// Which sound is shared: of `share` and `room`.
 struct SoundOptions: ParsableArguments {
@@ -14,6 +15,8 @@ struct SoundOptions: ParsableArguments {
         help: ArgumentHelp("Bits a second of the sound, 16k to 256k.", valueName: "rate"),
         transform: SoundRate.reading(OptionText.soundRate))
     var audioBitRate = SoundRate.usual
+    @Flag(help: "List the sound devices that --audio can name, and do nothing else.")
+    var listAudio = false
 
     func validate() throws {
         if audio.isEmpty { throw ValidationError("--audio takes auto, off, mic, or a device of --list-audio.") }
@@ -28,6 +31,15 @@ struct SoundOptions: ParsableArguments {
         case "off": .off
         case "mic": .microphone
         default: .named(audio)
+        }
+    }
+
+    /// `--list-audio`.
+    func printList(_ context: CommandContext) throws {
+        do {
+            for line in try SoundList.lines() { Console.list(line) }
+        } catch {
+            try context.conclude(.failed(error.description))
         }
     }
 }

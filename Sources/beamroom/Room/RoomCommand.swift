@@ -124,6 +124,7 @@ struct RoomCommand: ParsableCommand {
         )
         defer { context.close() }
         if let forget { return try forgetRooms(forget, context) }
+        if sound.listAudio { return try sound.printList(context) }
         if capture.isList { return try capture.printList(context) }
         try context.openMetrics(metrics.metrics)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)

@@ -16,8 +16,6 @@ struct ShareCommand: ParsableCommand {
 
     @OptionGroup var capture: CaptureOptions
     @OptionGroup var sound: SoundOptions
-    @Flag(help: "List the sound devices that --audio can name, and do nothing else.")
-    var listAudio = false
     @Option(
         defaultAsFlag: .on,
         help: ArgumentHelp(
@@ -97,7 +95,7 @@ struct ShareCommand: ParsableCommand {
             logLevel: common.logLevel)
         defer { context.close() }
         if let atLogin { return try LoginService.set(.share, atLogin, context) }
-        if listAudio { return try listSound(context) }
+        if sound.listAudio { return try sound.printList(context) }
         if capture.isList { return try capture.printList(context) }
         try context.openMetrics(metrics.metrics)
         let reload = SettingsReload(context)
@@ -185,14 +183,6 @@ struct ShareCommand: ParsableCommand {
 
     /// As viewers read it: both ends must have the same name when they pair.
     private var shownName: String { ShownText.line(name ?? MachineName.current) }
-
-    private func listSound(_ context: CommandContext) throws {
-        do {
-            for line in try SoundList.lines() { Console.list(line) }
-        } catch {
-            try context.conclude(.failed(error.description))
-        }
-    }
 
     /// What changes when the settings are read again.
     private func reloadable(_ host: Host, _ context: CommandContext, _ notices: ShareNotices?) -> SettingsReload.Subject

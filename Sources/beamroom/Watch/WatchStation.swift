@@ -23,6 +23,8 @@ extension WatchCommand {
             ("--frames", frames != nil, "the file has one host's pictures"),
             ("--sound", sound != nil, "the file has one host's sound"),
             ("--transcript", transcript != nil, "a transcript is of one host's room"),
+            ("--camera", camera.camera != nil, "a camera has one host's pictures"),
+            ("--v4l2", camera.v4l2 != nil, "a camera has one host's pictures"),
             ("--allow-unencrypted", versions.allowUnencrypted, "whoever sends has to prove its key"),
         ]
         if let bad = others.first(where: \.isUsed) {
@@ -139,6 +141,7 @@ extension WatchCommand {
         viewing.bounds = playback.bounds
         viewing.usesBluetooth = false
         viewing.sound = playback.sound
+        viewing.quality = quality.wish
         return Station.Options(
             name: name, store: store, bindAddress: receiver.bind, port: receiver.port ?? StationWindow.usualPort,
             showsCode: takesCode, remembersSenders: !once, isAnnounced: !receiver.noDiscovery, viewing: viewing)
