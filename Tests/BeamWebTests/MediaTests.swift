@@ -69,8 +69,8 @@ struct MediaTests {
         browser.sendControl([0x81, 205, 0, 3], [UInt8(sequence >> 8), UInt8(sequence & 0xFF), 0, 0])
         #expect(try browser.packet(allowsRepeated: true) == lost)
         let before = web.told.all.count { if case .keyframe = $0 { true } else { false } }
-        // PLI (6.3.1). While the last keyframe is younger than 500 ms, that is sent again instead.
-        usleep(700_000)
+        // PLI (6.3.1). While the last keyframe is younger than a second, that is sent again instead.
+        usleep(1_200_000)
         browser.sendControl([0x81, 206, 0, 2], [])
         var seen = 0
         let asked = web.told.wait { told in
@@ -129,6 +129,32 @@ struct MediaTests {
         // Those that came before the browser's answer get no request of the host's own but that at the answer.
         #expect((3...7).contains(sizes.count), "\(sizes)")
         #expect(sizes.reduce(0, +) < 800)
+        try browser.connect()
+        #expect(web.told.wait { if case .keyframe = $0 { true } else { false } } != nil)
+    }
+
+    /// A short request that brings a long one would be good for flooding others.
+    @Test func aRequestOfAnotherBrowserNameIsNotAnswered() throws {
+        let web = try TestWeb()
+        let browser = try MediaBrowser(web)
+        try browser.connect()
+        let other = try UDPPeer(web.server.mediaPort)
+        for name in ["", "a", "abce", "abcde"] { other.send(browser.request(as: name)) }
+        #expect(other.receive(milliseconds: 300) == nil)
+        other.send(browser.request())
+        #expect(other.receive(milliseconds: 5000) != nil)
+    }
+
+    /// By http it can be heard under which name and password the browser asks.
+    @Test func aListenerCannotEndTheHandshake() throws {
+        let web = try TestWeb()
+        let browser = try MediaBrowser(web)
+        let listener = try UDPPeer(web.server.mediaPort)
+        listener.send(browser.request())
+        #expect(listener.receive(milliseconds: 5000) != nil)
+        // A fatal alert, and the beginning of a handshake that nobody goes on with.
+        listener.send([21, 254, 253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 40])
+        for _ in 0..<6 { listener.send([22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0]) }
         try browser.connect()
         #expect(web.told.wait { if case .keyframe = $0 { true } else { false } } != nil)
     }
@@ -235,9 +261,9 @@ final class MediaBrowser {
     }
 
     /// A binding request (RFC 8445, 7.2) that nominates.
-    func request(password: String? = nil) -> [UInt8] {
+    func request(as own: String = "abcd", password: String? = nil) -> [UInt8] {
         transaction += 1
-        let name = ((try? Self.line("a=ice-ufrag:", in: sdp)) ?? "") + ":abcd"
+        let name = ((try? Self.line("a=ice-ufrag:", in: sdp)) ?? "") + ":" + own
         var message: [UInt8] = [0, 1, 0, 0]
         message.append(bigEndian: STUN.cookie)
         message += [UInt8](repeating: transaction, count: 12)

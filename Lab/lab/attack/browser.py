@@ -256,6 +256,8 @@ def watch(port: int, code: str, began: Any, ended: Any, source: str) -> list[flo
 # --- STUN ------------------------------------------------------------------------------------------------------------
 
 STUN_COOKIE = 0x2112A442
+# The browser's own ICE name: the longest that is taken.
+BROWSER_NAME = 32 * "b"
 USERNAME, INTEGRITY, USE_CANDIDATE, FINGERPRINT = 0x0006, 0x0008, 0x0025, 0x8028
 
 
@@ -267,7 +269,7 @@ def binding_request(name: str, password: str, *, kind: int = 0x0001, nominates: 
                     with_check: bool = True) -> bytes:
     """A connectivity check of ICE (RFC 8445, 7.1) by the media way's name and password."""
     transaction = os.urandom(12)
-    body = attribute(USERNAME, f"{name}:browser".encode()) + (attribute(USE_CANDIDATE, b"") if nominates else b"")
+    body = attribute(USERNAME, f"{name}:{BROWSER_NAME}".encode()) + (attribute(USE_CANDIDATE, b"") if nominates else b"")
 
     def head(more: int) -> bytes:
         return struct.pack(">HHI", kind, len(body) + more, STUN_COOKIE) + transaction

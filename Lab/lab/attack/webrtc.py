@@ -27,7 +27,8 @@ def answer(identity: Identity) -> str:
     fingerprint = ":".join(digest[index:index + 2] for index in range(0, len(digest), 2))
     return "\r\n".join([
         "v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=video 9 UDP/TLS/RTP/SAVPF 96", "c=IN IP4 0.0.0.0",
-        "a=ice-ufrag:abcdefgh", f"a=ice-pwd:{PASSWORD}", f"a=fingerprint:sha-256 {fingerprint}", "a=setup:active",
+        f"a=ice-ufrag:{browser.BROWSER_NAME}", f"a=ice-pwd:{PASSWORD}", f"a=fingerprint:sha-256 {fingerprint}",
+        "a=setup:active",
         "a=recvonly", "a=rtpmap:96 H264/90000", ""])
 
 

@@ -5,13 +5,19 @@ import BeamWire
 final class MediaPath {
     enum Stage {
         /// It was offered the stream. What arrives of DTLS before its answer is kept.
-        case offered(early: [[UInt8]])
+        case offered(early: [Early])
         /// It has answered: the certificate is known, and its handshake may begin once it has an address.
-        case answered(fingerprint: [UInt8], early: [[UInt8]])
+        case answered(fingerprint: [UInt8], early: [Early])
         case handshaking(DTLSConnection, since: MediaTime)
         case established(DTLSConnection, SRTPSession)
         /// For good.
         case over
+    }
+
+    /// A datagram of DTLS that came before its handshake may begin.
+    struct Early {
+        let source: NetworkAddress
+        let bytes: [UInt8]
     }
 
     /// ICE's name and password of the host for this browser.
@@ -33,7 +39,7 @@ final class MediaPath {
     /// A timeout of its handshake is scheduled.
     var hasTimer = false
 
-    /// Datagrams that are kept before the browser's answer: a long first message comes in two.
+    /// Datagrams of one address that are kept before the handshake: a long first message comes in two.
     private static let mostEarly = 4
     /// A browser tries each of its addresses.
     private static let mostAddresses = 8
@@ -50,6 +56,9 @@ final class MediaPath {
     var isEstablished: Bool { if case .established = stage { true } else { false } }
 
     func answered(name: String, password: String) { browser = (name, password) }
+
+    /// Whether a request with this name of the browser's can be its own.
+    func mayBe(_ peerName: String) -> Bool { browser.map { $0.name == peerName } ?? true }
 
     /// An authentic request. Returns the address that is forgotten for this one.
     ///
@@ -89,13 +98,19 @@ final class MediaPath {
         return true
     }
 
-    /// Keeps a datagram of DTLS until the handshake may begin.
-    func keepEarly(_ bytes: UnsafeRawBufferPointer) {
+    /// Keeps a datagram of DTLS, which has come from one of `addresses`, until the handshake may begin.
+    func keepEarly(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress) {
         switch stage {
-        case .offered(let early) where early.count < Self.mostEarly: stage = .offered(early: early + [Array(bytes)])
-        case .answered(let fingerprint, let early) where early.count < Self.mostEarly:
-            stage = .answered(fingerprint: fingerprint, early: early + [Array(bytes)])
+        case .offered(let early): stage = .offered(early: adding(bytes, from: source, to: early))
+        case .answered(let fingerprint, let early):
+            stage = .answered(fingerprint: fingerprint, early: adding(bytes, from: source, to: early))
         default: break
         }
+    }
+
+    private func adding(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress, to early: [Early]) -> [Early] {
+        let known = early.filter { addresses.contains($0.source) }
+        guard known.count(where: { $0.source == source }) < Self.mostEarly else { return known }
+        return known + [Early(source: source, bytes: Array(bytes))]
     }
 }

@@ -100,6 +100,8 @@ public struct STUNRequest: Sendable, Hashable {
     let transaction: [UInt8]
     /// The host's ICE name: of the USERNAME, what stands before the colon (RFC 8445, 7.2.2).
     public let name: String
+    /// The browser's own: what stands behind it.
+    public let peerName: String
     /// The browser nominates this candidate pair.
     public let nominates: Bool
     private let integrityOffset: Int
@@ -113,14 +115,14 @@ public struct STUNRequest: Sendable, Hashable {
         else { throw .notARequest }
         self.transaction = Array(transaction)
         let found = try Attributes(bytes, &reader)
-        guard let name = found.name, let integrityOffset = found.integrityOffset else { throw .incomplete }
-        self.name = name
+        guard let names = found.names, let integrityOffset = found.integrityOffset else { throw .incomplete }
+        (name, peerName) = names
         self.integrityOffset = integrityOffset
         nominates = found.nominates
     }
 
     private struct Attributes {
-        var name: String?
+        var names: (host: String, browser: String)?
         var integrityOffset: Int?
         var nominates = false
 
@@ -146,10 +148,13 @@ public struct STUNRequest: Sendable, Hashable {
             switch kind {
             case STUN.Attribute.username:
                 // 513 bytes at most (14.3).
-                guard name == nil, value.count <= 513, let colon = value.firstIndex(of: UInt8(ascii: ":")) else {
+                guard names == nil, value.count <= 513, let colon = value.firstIndex(of: UInt8(ascii: ":")) else {
                     throw .malformed
                 }
-                name = String(decoding: value[..<colon], as: UTF8.self)
+                names = (
+                    String(decoding: value[..<colon], as: UTF8.self),
+                    String(decoding: value[(colon + 1)...], as: UTF8.self)
+                )
             case STUN.Attribute.integrity:
                 guard value.count == 20 else { throw .malformed }
                 integrityOffset = offset

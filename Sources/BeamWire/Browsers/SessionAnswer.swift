@@ -98,7 +98,9 @@ extension SessionAnswer {
             let parts = line.dropFirst(2).split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? parts[1] : ""
             switch parts[0] {
-            case "ice-ufrag": name = try Self.iceText(value, 4...256)
+            // The host's own requests have it, and aren't to be much longer than those that bring them. RFC 8839 allows 256;
+            // browsers have 4 or 8.
+            case "ice-ufrag": name = try Self.iceText(value, 4...32)
             case "ice-pwd": password = try Self.iceText(value, 22...256)
             case "fingerprint": try readFingerprint(value)
             case "setup": setup = String(value)
