@@ -197,7 +197,7 @@ struct BrowserStreamTests {
 
     // MARK: Keyframes
 
-    /// A storm of requests by all makes the encoder make one in 500 ms at most, and not for ever.
+    /// A storm of requests by all makes the encoder make one a second at most, and not for ever.
     @Test func keyframeRequestsAreLimited() {
         var simulation = BrowserSimulation()
         for id in 1...5 as ClosedRange<UInt64> { simulation.add(id) }
@@ -210,7 +210,7 @@ struct BrowserStreamTests {
         }
         for layer in 0...1 {
             let times = simulation.keyframeRequests.filter { $0.layer == layer }.map(\.time)
-            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(500) })
+            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= .seconds(1) })
         }
         // In 21 s each pays for 5 and 5 more; and it has one for each change of layers.
         let count = simulation.keyframeRequests.count

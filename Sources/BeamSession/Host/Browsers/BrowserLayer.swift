@@ -106,9 +106,9 @@ struct BrowserLayer: Sendable {
     }
 }
 
-/// When a layer's encoder is asked for a keyframe: at most once in 500 ms, for all browsers together.
+/// When a layer's encoder is asked for a keyframe: at most once a second, for all browsers together.
 struct BrowserKeyframes: Sendable {
-    static let interval = Duration.milliseconds(500)
+    static let interval = Duration.seconds(1)
     /// Then it is asked again, if none has come.
     private static let timeout = Duration.seconds(1)
 

@@ -35,7 +35,7 @@ extension BrowserStream {
         case control(ConnectionID, [UInt8])
         /// A message for a page that takes units.
         case unit(ConnectionID, BrowserUnit)
-        /// For the encoder of that simulcast layer. At most one in 500 ms for each layer.
+        /// For the encoder of that simulcast layer. At most one a second for each layer.
         case requestKeyframe(layer: Int)
         /// What the encoder of that simulcast layer has to make for browsers from now on.
         case demand(StreamDemand, layer: Int)

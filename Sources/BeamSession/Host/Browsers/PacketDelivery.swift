@@ -42,8 +42,9 @@ struct PacketDelivery: Sendable {
     /// `bitRate`: the options' bits a second.
     init(_ sources: BrowserSources, bitRate: Int, random: inout some RandomNumberGenerator) {
         self.sources = sources
-        history = PacketHistory(first: random.next())
-        soundSequence = random.next()
+        // Below 2¹⁵: if the first packets are lost on a wrap, a browser never finds the others' key (RFC 3711, 3.3.1).
+        history = PacketHistory(first: UInt16.random(in: 0..<1 << 15, using: &random))
+        soundSequence = UInt16.random(in: 0..<1 << 15, using: &random)
         pacing = TokenBucket(
             capacity: Self.mostBurst, bitsPerSecond: 8 * 1000 * Self.packetsPerMillisecond(bitRate: bitRate))
     }
