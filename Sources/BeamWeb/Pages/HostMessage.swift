@@ -85,7 +85,7 @@ enum HostMessage {
             switch why {
             case .sentAway: type = "kicked"
             case .ended: type = "ended"
-            case .declined, .unanswered, .closed, .busy, .violation: type = "refused"
+            case .declined, .unanswered, .closed, .busy, .manyHere, .away, .violation: type = "refused"
             }
             fields = ["why": .string(why.rawValue), "reason": .string(reason)]
         case .ping: type = "ping"

@@ -68,12 +68,38 @@ struct BrowserDoorTests {
             }
         }
         #expect(isPaused)
-        // During the pause the right code isn't looked at either: else a pause would tell which one is right.
+        // During the pause the right code doesn't open either: else a pause would tell which one is right.
         #expect(session(come(&host, 20, from: 20, code: Self.code)) == nil)
         // Native viewers' codes are counted apart.
         #expect(host.session.door.codeGuard.pause(now: host.now) == nil)
         host.advance(by: .seconds(70))
         #expect(session(come(&host, 21, from: 21, code: Self.code)) != nil)
+    }
+
+    /// Whoever listens on the network has read it (http), and would come with it before its guest does again.
+    @Test(arguments: ["pause", "sent away", "full"])
+    func aRightCodeThatDoesNotLetInIsUsedUp(why: String) throws {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code, isRenewed: true), viewers: 4)
+        func code() -> PairingCode? { host.session.door.webCode?.current }
+        switch why {
+        case "pause":
+            for number in 1...8 { come(&host, UInt64(number), from: number, code: Self.wrong) }
+        case "full":
+            for number in 1...4 where session(come(&host, UInt64(number), from: number, code: code())) == nil { break }
+        default:
+            let first = try #require(self.session(come(&host, 1, from: 20, code: Self.code)))
+            host.handle(.sendAway(.browser(session: first)))
+        }
+        let before = try #require(code())
+        _ = host.takeEvents()
+        #expect(session(come(&host, 20, from: 20, code: before)) == nil)
+        #expect(code() != before)
+        let reasons = host.takeEvents().compactMap { event -> CodeChange.Reason? in
+            if case .webCodeChanged(let change) = event { change.reason } else { nil }
+        }
+        #expect(reasons == [.used])
+        host.advance(by: .seconds(70))
+        #expect(session(come(&host, 21, from: 21, code: before)) == nil, "nor for whoever has heard it")
     }
 
     @Test func theNativeCodeOpensNothingToABrowser() {
@@ -164,7 +190,7 @@ struct BrowserDoorTests {
         host.handle(.sendAway(.browser(session: first)))
         #expect(refusal(host.takeVerdicts(browser(1))) == .sentAway)
         #expect(host.session.guests.isEmpty)
-        #expect(refusal(come(&host, 9, code: Self.code)) == .busy, "for a minute")
+        #expect(refusal(come(&host, 9, code: Self.code)) == .away, "for a minute")
         host.advance(by: .seconds(61))
         let again = try #require(session(come(&host, 2, code: Self.code)))
         host.handle(.blockBrowser(session: again))
@@ -197,8 +223,11 @@ struct BrowserDoorTests {
     @Test func oneAddressCannotTakeAllPlaces() {
         var host = HostBench(.none, webCode: HostCode(given: Self.code))
         var admitted = 0
-        for number in 0..<20 where session(come(&host, UInt64(number), code: Self.code)) != nil { admitted += 1 }
-        #expect(admitted == HostLimits.viewersPerDevice)
+        while session(come(&host, UInt64(admitted), code: Self.code)) != nil { admitted += 1 }
+        #expect(admitted == host.session.door.limits.browsersPerAddress)
+        #expect(admitted > HostLimits.viewersPerDevice && admitted < Door.Configuration.defaultViewers)
+        #expect(refusal(come(&host, 100, code: Self.code)) == .manyHere)
+        #expect(session(come(&host, 101, from: 2, code: Self.code)) != nil)
     }
 
     @Test func theEndIsToldToAllPages() {

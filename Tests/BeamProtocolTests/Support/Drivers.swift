@@ -29,11 +29,12 @@ struct HostBench {
     init(
         _ acceptance: Door.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil,
         trust: HostTrust = HostTrust(own: .host, code: .none), allowsUnencrypted: Bool = true,
-        webCode: HostCode? = nil, seed: UInt64 = 1
+        webCode: HostCode? = nil, viewers: Int = Door.Configuration.defaultViewers, seed: UInt64 = 1
     ) {
         var door = Door.Configuration(
             acceptance: acceptance, deviceName: name, trust: trust, allowsUnencrypted: allowsUnencrypted)
         door.webCode = webCode
+        door.mostViewers = viewers
         session = HostSession(
             configuration: HostSession.Configuration(
                 door: door, broadcast: Broadcast.Configuration(pacing: pacing)),

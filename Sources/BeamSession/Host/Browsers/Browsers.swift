@@ -38,6 +38,10 @@ public enum BrowserRefusal: String, Sendable, Hashable {
     case closed
     /// There are too many viewers, questions or connections: it may come again.
     case busy
+    /// One address has as many browsers as it may have.
+    case manyHere
+    /// A browser of its address was sent away for now: it may come again in a minute.
+    case away
     /// It was sent away.
     case sentAway
     /// The host ends.

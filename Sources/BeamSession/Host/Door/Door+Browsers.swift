@@ -16,6 +16,9 @@ extension Door {
         guard connection.isUnadmitted, !connection.isAsking else {
             return violated(id, reason: "it sent a message out of turn", now: now)
         }
+        let isRightCode = hello.code != nil && hello.code == webCode?.current
+        // Whoever listens on the network has read it, if it came by http: it is used up, whatever it was good for.
+        defer { if isRightCode { spendWebCode(now: now) } }
         guard connections[id]?.messages.admits(now: now) == true else {
             return violated(id, reason: MessageRate.reason, now: now)
         }
@@ -24,13 +27,14 @@ extension Door {
             return refuseViewer(id, .sentAway, reason: Self.blockedText, now: now)
         }
         if let end = blocked.browsersForNow[connection.address], end > now {
-            return refuseViewer(id, .busy, reason: "A browser of this address was sent away a moment ago", now: now)
+            let reason = "A browser of this address was sent away a moment ago"
+            return refuseViewer(id, .busy, reason: reason, browser: .away, now: now)
         }
         guard takesNewViewers, closedToNew == nil, webCode != nil else {
             return refuseViewer(id, .notTrusted, reason: closedToNew ?? Self.closedToBrowsers, now: now)
         }
-        if let code = hello.code {
-            typed(code, on: id, now: now)
+        if hello.code != nil {
+            typed(isRight: isRightCode, on: id, now: now)
         } else if acceptance == .all {
             admitBrowser(id, now: now)
         } else if acceptance == .ask {
@@ -51,10 +55,14 @@ extension Door {
 
     // MARK: The code
 
-    private mutating func typed(_ typed: PairingCode, on id: ConnectionID, now: MediaTime) {
+    private mutating func typed(isRight: Bool, on id: ConnectionID, now: MediaTime) {
         if let pause = webGuard.pause(now: now) { return outputs.append(.browser(id, .wrongCode(pause: pause))) }
-        guard let current = webCode?.current, current == typed else { return webCodeWrong(id, now: now) }
-        guard admitBrowser(id, now: now) else { return }
+        guard isRight else { return webCodeWrong(id, now: now) }
+        admitBrowser(id, now: now)
+    }
+
+    /// A code that serves one browser is replaced.
+    private mutating func spendWebCode(now: MediaTime) {
         if webCode?.used(random: &random, now: now) == true { webCodeChanged(.used, now: now) }
     }
 

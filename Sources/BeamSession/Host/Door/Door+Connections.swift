@@ -173,13 +173,14 @@ extension Door {
     /// Refuses a viewer in its own version, and closes the connection. `isAnswer`: the person declined, so the refusal
     /// is always reported.
     mutating func refuseViewer(
-        _ id: ConnectionID, _ refusal: SecureMessage.Refusal, reason: String, isAnswer: Bool = false, now: MediaTime
+        _ id: ConnectionID, _ refusal: SecureMessage.Refusal, reason: String, browser: BrowserRefusal? = nil,
+        isAnswer: Bool = false, now: MediaTime
     ) {
         let visitor = visitor(id)
         guard let connection = forget(id, now: now) else { return }
         switch connection.dialog {
         case .version2: send(.refused(refusal, reason), to: id)
-        case .browser: outputs.append(.browser(id, .refused(BrowserRefusal(refusal), reason: reason)))
+        case .browser: outputs.append(.browser(id, .refused(browser ?? BrowserRefusal(refusal), reason: reason)))
         case .undecided, .version1: send(.reply(ControlMessage.Reply(isAccepted: false, message: reason)), to: id)
         }
         outputs.append(.close(id))

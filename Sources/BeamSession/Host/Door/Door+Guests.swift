@@ -7,8 +7,8 @@ extension Door {
     /// Adds a viewer and returns its index. If there is no room, refuses the connection and returns nil.
     mutating func addMember(_ peer: Member.Peer, on id: ConnectionID, now: MediaTime) -> Int? {
         guard let address = connections[id]?.address else { return nil }
-        if let reason = makeRoom(for: peer, from: address, now: now) {
-            refuseViewer(id, .busy, reason: reason, now: now)
+        if let lack = makeRoom(for: peer, from: address, now: now) {
+            refuseViewer(id, .busy, reason: lack.reason, browser: lack.browser, now: now)
             return nil
         }
         lastMember += 1
@@ -19,20 +19,30 @@ extension Door {
         return members.count - 1
     }
 
-    /// The reason why there is no room for this viewer; nil if there is. A viewer of the same device without a control
-    /// connection is removed first.
+    /// Why there is no room for a viewer.
+    private struct RoomLack {
+        var reason: String
+        /// What a browser is told; nil: what others are.
+        var browser: BrowserRefusal?
+
+        init(_ reason: String, browser: BrowserRefusal? = nil) { (self.reason, self.browser) = (reason, browser) }
+    }
+
+    /// Nil if there is room for this viewer. A viewer of the same device without a control connection is removed first.
     private mutating func makeRoom(
         for peer: Member.Peer, from address: IPAddress, now: MediaTime
-    ) -> String? {
+    ) -> RoomLack? {
         guard !isOverloaded else {
             let count = members.count == 1 ? "1 viewer" : "\(members.count) viewers"
-            return "This machine can't serve more than the \(count) that it has at the moment"
+            return RoomLack("This machine can't serve more than the \(count) that it has at the moment")
         }
         let own = members.filter { isSameDevice($0, peer, address) }
-        if own.count >= HostLimits.viewersPerDevice {
+        if own.count >= (peer.isBrowser ? limits.browsersPerAddress : HostLimits.viewersPerDevice) {
             guard let lost = own.filter({ $0.control == nil }).min(by: { $0.disconnectedSince < $1.disconnectedSince })
             else {
-                return "Too many viewers of this device"
+                return peer.isBrowser
+                    ? RoomLack("Too many browsers of this address", browser: .manyHere)
+                    : RoomLack("Too many viewers of this device")
             }
             left(lost.id, reason: "another viewer of the same device took its place", now: now)
         }
@@ -41,14 +51,14 @@ extension Door {
             let prefix = AddressPrefix(address)
             guard unknown.count < limits.unknownViewers,
                 unknown.count(where: { AddressPrefix($0.address) == prefix }) < limits.unknownViewersPerPrefix
-            else { return "Too many viewers" }
+            else { return RoomLack("Too many viewers") }
         }
         // The rest of the places is reserved for paired devices.
         if peer.isBrowser, members.count(where: { !isKnown($0.peer) }) >= limits.unknownViewers {
-            return "Too many viewers"
+            return RoomLack("Too many viewers")
         }
         guard members.count >= limits.viewers else { return nil }
-        return "This host takes at most \(limits.viewers) \(limits.viewers == 1 ? "viewer" : "viewers")"
+        return RoomLack("This host takes at most \(limits.viewers) \(limits.viewers == 1 ? "viewer" : "viewers")")
     }
 
     private func isSameDevice(_ viewer: Member, _ peer: Member.Peer, _ address: IPAddress) -> Bool {

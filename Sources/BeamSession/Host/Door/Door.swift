@@ -401,10 +401,13 @@ struct ViewerLimits: Sendable {
     /// is reserved for paired devices.
     let unknownViewers: Int
     let unknownViewersPerPrefix: Int
+    /// A class may come from behind one address.
+    let browsersPerAddress: Int
 
     init(_ viewers: Int) {
         self.viewers = max(1, viewers)
         unknownViewers = max(1, self.viewers * 3 / 4)
         unknownViewersPerPrefix = max(1, self.viewers / 2)
+        browsersPerAddress = max(HostLimits.viewersPerDevice, self.viewers / 2)
     }
 }
