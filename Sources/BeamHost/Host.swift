@@ -178,6 +178,7 @@ public final class Host: Sendable {
     /// Says how those who come from now on are let in: unknown viewers without a code, and unknown viewers at all.
     public func setPolicy(_ acceptance: Door.Acceptance, takesNewViewers: Bool) {
         server.setPolicy(acceptance, takesNewViewers: takesNewViewers)
+        web?.setAsksPerson(takesNewViewers && acceptance != .none)
     }
 
     /// Reads the list of paired devices again. It is followed in any case where the file system tells of changes.

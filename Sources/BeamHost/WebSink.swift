@@ -227,6 +227,8 @@ final class WebSink: FrameSink {
 
     // MARK: What pages are told
 
+    func setAsksPerson(_ asksPerson: Bool) { web.setAsksPerson(asksPerson) }
+
     func setPaused(_ isPaused: Bool) { web.tellAll(isPaused ? .paused : .resumed) }
 
     func setVisibility(_ visibility: SourceVisibility) { web.tellAll(.sourceVisibility(visibility)) }

@@ -24,6 +24,7 @@ final class WebDriver: LoopDriver {
     private let timer: DeadlineTimer
     private var isPumping = false
     private var ticking: RepeatedTask?
+    private var asksPerson: Bool
 
     var pages: [ConnectionID: Page] = [:]
     /// Those that can come again.
@@ -48,6 +49,7 @@ final class WebDriver: LoopDriver {
         self.handlers = handlers
         self.tls = tls
         self.times = times
+        asksPerson = options.asksPerson
         stream = BrowserStream(configuration: options.stream, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] _ in self.pump() }
@@ -64,9 +66,7 @@ final class WebDriver: LoopDriver {
             unavailable = error.reason
         }
         let router = WebRouter(
-            page: WebPage(
-                hostName: options.shownName ?? options.hostName, asksPerson: options.asksPerson,
-                hasCode: options.hasCode, hasPackets: media != nil, gateways: options.gatewayOrigins),
+            page: webPage,
             names: OwnNames(hostName: options.hostName, others: options.names + WebTLS.names(options.certificate)),
             isHTTPSOnly: options.isHTTPSOnly)
         let listener = WebListener(loop: loop, router: router, tls: tls, times: times, events: listenerEvents)
@@ -85,6 +85,17 @@ final class WebDriver: LoopDriver {
             bound.value.listener?.beginShutdown()
             throw error
         }
+    }
+
+    private var webPage: WebPage {
+        WebPage(
+            hostName: options.shownName ?? options.hostName, asksPerson: asksPerson, code: options.code,
+            hasPackets: media != nil, hasOwnCertificate: options.certificate.isOwn, gateways: options.gatewayOrigins)
+    }
+
+    func setAsksPerson(_ asksPerson: Bool) {
+        self.asksPerson = asksPerson
+        listener?.router.page = webPage
     }
 
     private func bindMedia(_ local: SocketAddress) -> EventLoopFuture<UInt16> {

@@ -17,6 +17,18 @@ public final class WebServer: Sendable {
         case lasting(WebIdentity)
         /// PEM files: the certificate with those that vouch for it, and its key without a passphrase.
         case files(certificate: String, key: String)
+
+        var isOwn: Bool { if case .lasting = self { true } else { false } }
+    }
+
+    /// Whom the code for browsers serves. Raw values: the page's `data-code`.
+    public enum Code: String, Sendable {
+        /// There is none.
+        case no
+        /// Each code lets in one browser.
+        case one
+        /// The code lets in any number.
+        case any
     }
 
     public struct Options: Sendable {
@@ -35,18 +47,16 @@ public final class WebServer: Sendable {
         /// Further names, such as those of a certificate.
         public var names: [String]
         public var stream: BrowserStream.Configuration
-        /// Without a code a browser can ask: the person is asked, or all are let in.
+        /// At the start: without a code a browser can ask, so that the person is asked, or all are let in.
         public var asksPerson: Bool
-        /// There is a code.
-        public var hasCode: Bool
+        public var code: Code
         /// The gateways that the page may speak to (`GatewayAddress.origin`).
         public var gatewayOrigins: [String] = []
 
         public init(
             bindAddress: String? = nil, port: UInt16 = 52347, mediaPort: UInt16 = 52348, isHTTPSOnly: Bool = false,
             certificate: Certificate, hostName: String, shownName: String? = nil, names: [String] = [],
-            stream: BrowserStream.Configuration,
-            asksPerson: Bool, hasCode: Bool
+            stream: BrowserStream.Configuration, asksPerson: Bool, code: Code
         ) {
             self.bindAddress = bindAddress
             self.port = port
@@ -58,7 +68,7 @@ public final class WebServer: Sendable {
             self.names = names
             self.stream = stream
             self.asksPerson = asksPerson
-            self.hasCode = hasCode
+            self.code = code
         }
     }
 
@@ -140,6 +150,9 @@ public final class WebServer: Sendable {
 
     /// Tells all pages that were let in, and those that come later as far as it still holds.
     public func tellAll(_ notice: PageNotice) { handle.perform { $0.tellAll(notice) } }
+
+    /// Whether a browser can ask without a code: pages that are opened from now on say so.
+    public func setAsksPerson(_ asksPerson: Bool) { handle.perform { $0.setAsksPerson(asksPerson) } }
 
     /// The gateways that carry the stream from now on: browsers that come are sent there.
     public func setGateways(_ gateways: [GatewayDoor]) { handle.perform { $0.gateways = gateways } }

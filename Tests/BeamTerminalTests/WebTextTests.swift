@@ -11,11 +11,13 @@ struct WebTextTests {
     private static let v6 = LocalAddress("2001:db8::7", on: "eth0")
     private static let linkLocal = LocalAddress("fe80::7", on: "eth0")
 
-    private func text(unavailable: String? = nil, httpsOnly: Bool = false, bind: String? = nil) -> WebText {
+    private func text(
+        unavailable: String? = nil, httpsOnly: Bool = false, bind: String? = nil, ownCertificate: Bool = true
+    ) -> WebText {
         WebText(
             web: HostDescription.Web(
                 port: 52347, mediaPort: 52348, packetsUnavailable: unavailable, fingerprint: [0, 0x0A, 0xFF]),
-            bindAddress: bind, isHTTPSOnly: httpsOnly)
+            bindAddress: bind, isHTTPSOnly: httpsOnly, hasOwnCertificate: ownCertificate)
     }
 
     @Test func addressesAreThoseThatOthersReach() {
@@ -32,6 +34,16 @@ struct WebTextTests {
         #expect(text().sentence(["a"]) == "To watch in a browser, open a.")
         #expect(text().sentence([]).contains("no browser can reach it"))
         #expect(text().fingerprint == "00:0A:FF")
+    }
+
+    /// A certificate that was given may be one that browsers trust.
+    @Test func onlyOfItsOwnCertificateBrowsersAreSaidToWarn() {
+        #expect(
+            text().certificate
+                == "By https its certificate, which browsers warn of, has the SHA-256 fingerprint 00:0A:FF.")
+        #expect(
+            text(ownCertificate: false).certificate
+                == "By https its certificate has the SHA-256 fingerprint 00:0A:FF.")
     }
 
     @Test func thePhotographedAddressHasTheCodeWhereNoServerSeesIt() throws {

@@ -76,6 +76,58 @@ struct BrowserTests {
         let id = try #require(web.server.figures.first?.id)
         web.server.tell(.refused(.sentAway, reason: "Away"), to: id)
         try chromium.wait(until: Self.state("kicked"))
+        // Another link in the same tab.
+        try chromium.evaluate("location.hash = '482913'")
+        try chromium.wait(until: Self.state("playing"))
+        #expect(try chromium.text("location.hash") == "")
+        withExtendedLifetime(film) {}
+    }
+
+    /// The headline, what listeners can read, and how to begin anew.
+    @Test(
+        .enabled(if: Chromium.isInstalled && address != nil, "Chromium or a network isn't there"),
+        arguments: [
+            (WebServer.Code.one, "Type the code", "can read this code, which is used up then", "the host shows now"),
+            (WebServer.Code.any, "Type the code", "can read this code, and watch with it", "type the code again"),
+            (WebServer.Code.no, "Ask the person at “desk”", "", "ask again"),
+        ])
+    func theWordsFitTheCode(_ code: WebServer.Code, headline: String, listener: String, again: String) throws {
+        let address = try #require(Self.address)
+        let web = try TestWeb(bind: nil, code: code)
+        let film = Film(web, PixelSize(width: 640, height: 360))
+        let chromium = try Chromium()
+        try chromium.navigate("http://\(address):\(web.server.port)/")
+        try chromium.wait(until: Self.state("code"))
+        #expect(try chromium.text("document.querySelector('h1').textContent").hasPrefix(headline))
+        let protection = try chromium.text("document.getElementById('protection').textContent")
+        #expect(protection.contains("encrypted.") && protection.contains("could see everything"))
+        #expect(listener.isEmpty ? !protection.contains("this code") : protection.contains(listener))
+        try chromium.evaluate("document.getElementById('ask').click()")
+        try chromium.wait(until: Self.state("playing"))
+        let id = try #require(web.server.figures.first?.id)
+        web.server.handle.perform { $0.fail(id, "a test") }
+        try chromium.wait(until: Self.state("code"))
+        #expect(try chromium.text("document.getElementById('detail').textContent").contains(again))
+        withExtendedLifetime(film) {}
+    }
+
+    /// WCAG 2.1.4: a key by itself does nothing while a control has the focus.
+    @Test(.enabled(if: Chromium.isInstalled, "Chromium isn't there"))
+    func theKeysAreNamedAndLeaveControlsAlone() throws {
+        let web = try TestWeb(hasSound: true)
+        let film = Film(web, PixelSize(width: 640, height: 360))
+        let chromium = try Chromium()
+        try chromium.navigate("https://127.0.0.1:\(web.server.port)/#482913")
+        try chromium.wait(until: Self.state("playing"))
+        let titles = "[...document.querySelectorAll('#bar button')].map(one => one.title).join(', ')"
+        #expect(try chromium.text(titles) == "Sound (M), Full screen (F), Screenshot (S), Statistics (I)")
+        let figures = "document.getElementById('figures').hidden === false"
+        try chromium.evaluate("document.getElementById('shot').focus()")
+        try chromium.press("i")
+        #expect(try chromium.evaluate(figures) as? Bool == false)
+        try chromium.evaluate("document.activeElement.blur()")
+        try chromium.press("i")
+        try chromium.wait(until: figures)
         withExtendedLifetime(film) {}
     }
 
@@ -89,7 +141,11 @@ struct BrowserTests {
         try chromium.wait(until: Self.state("playing"))
         #expect(try chromium.text("location.href") == "http://\(address):\(web.server.port)/")
         #expect(try chromium.text("document.documentElement.lang") == "de")
-        #expect(try chromium.text("document.getElementById('sound').textContent") == "Ton einschalten")
+        #expect(try chromium.text("document.getElementById('sound').textContent") == "Ton: aus")
+        // It is playing already: another link changes nothing.
+        try chromium.evaluate("location.hash = '111111'")
+        try chromium.wait(until: "location.hash === ''")
+        #expect(try chromium.evaluate(Self.state("playing")) as? Bool == true)
         web.server.shutdown()
         try chromium.wait(until: Self.state("ended"))
         withExtendedLifetime(film) {}

@@ -37,11 +37,31 @@ struct HTTPTests {
         }
         // Nothing comes from elsewhere, and everything that was to be filled in is.
         #expect(!body.contains("src=\"http") && !body.contains("{host}") && body.contains("data-asks=\"yes\""))
-        #expect(body.contains("<p id=\"host\">desk</p>"))
+        #expect(body.contains("<p id=\"host\">desk</p>") && body.contains("<title>desk · BeamRoom</title>"))
+        #expect(body.contains("data-code=\"one\"") && body.contains("data-certificate=\"own\""))
+    }
+
+    @Test func thePageSaysWhatTheHostHas() {
+        let page = WebPage(
+            hostName: "desk", asksPerson: false, code: .any, hasPackets: false, hasOwnCertificate: false)
+        let body = String(decoding: page.response.body, as: UTF8.self)
+        for attribute in ["asks=\"no\"", "code=\"any\"", "packets=\"no\"", "certificate=\"given\""] {
+            #expect(body.contains(" data-\(attribute)"))
+        }
+    }
+
+    /// As when the settings are read again.
+    @Test func whetherThePersonIsAskedCanChange() throws {
+        let web = try TestWeb(code: .no)
+        web.server.setAsksPerson(false)
+        let closed = try get(web, "/")
+        #expect(closed.contains("data-asks=\"no\"") && closed.contains("data-code=\"no\""))
+        web.server.setAsksPerson(true)
+        #expect(try get(web, "/").contains("data-asks=\"yes\""))
     }
 
     @Test func aNameCannotBreakOutOfThePage() {
-        let page = WebPage(hostName: "a<script>\"{script}'&", asksPerson: false, hasCode: true, hasPackets: true)
+        let page = WebPage(hostName: "a<script>\"{script}'&", asksPerson: false, code: .one, hasPackets: true)
         let body = String(decoding: page.response.body, as: UTF8.self)
         #expect(!body.contains("a<script>"))
         #expect(body.components(separatedBy: "<script>").count == 2)

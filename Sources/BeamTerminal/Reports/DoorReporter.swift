@@ -32,10 +32,16 @@ public final class DoorReporter: Sendable {
             public var isHTTPSOnly: Bool
             /// The address is shown as a QR code at the start.
             public var showsQRCode: Bool
+            /// https shows this machine's own certificate, which browsers warn of.
+            public var hasOwnCertificate: Bool
 
-            public init(showsCode: Bool, servesOne: Bool, codeFile: String?, isHTTPSOnly: Bool, showsQRCode: Bool) {
+            public init(
+                showsCode: Bool, servesOne: Bool, codeFile: String?, isHTTPSOnly: Bool, showsQRCode: Bool,
+                hasOwnCertificate: Bool
+            ) {
                 (self.showsCode, self.servesOne, self.codeFile) = (showsCode, servesOne, codeFile)
                 (self.isHTTPSOnly, self.showsQRCode) = (isHTTPSOnly, showsQRCode)
+                self.hasOwnCertificate = hasOwnCertificate
             }
         }
 

@@ -35,7 +35,9 @@ public final class WebReporter: Sendable {
     ///
     /// - Parameter bindAddress: the address that the program listens on; nil: all.
     public func begin(_ web: HostDescription.Web, bindAddress: String?, code: PairingCode?) {
-        let text = WebText(web: web, bindAddress: bindAddress, isHTTPSOnly: invitation.isHTTPSOnly)
+        let text = WebText(
+            web: web, bindAddress: bindAddress, isHTTPSOnly: invitation.isHTTPSOnly,
+            hasOwnCertificate: invitation.hasOwnCertificate)
         state.withLock { ($0.text, $0.code) = (text, code) }
         context.say(text.sentence(text.addresses()))
         if let reason = web.packetsUnavailable {
@@ -60,8 +62,7 @@ public final class WebReporter: Sendable {
     public func show() {
         guard let text = state.withLock({ $0.text }) else { return }
         context.say(text.sentence(text.addresses()))
-        context.say(
-            "By https its certificate, which browsers warn of, has the SHA-256 fingerprint \(text.fingerprint).")
+        context.say(text.certificate)
         sayCode("Code")
         showQRCode()
     }

@@ -11,6 +11,8 @@ struct WebText: Sendable {
     var bindAddress: String?
     /// By http browsers are sent on to https.
     var isHTTPSOnly: Bool
+    /// Nobody vouches for it.
+    var hasOwnCertificate: Bool
 
     private static let mostAddresses = 4
 
@@ -55,6 +57,12 @@ struct WebText: Sendable {
             modules: QRCode.modules(Self.link(first, code)), headline: first,
             detail: "Open this address in a browser\(digits)"
                 + (code == nil ? "." : ", or point a phone's camera at the code."))
+    }
+
+    /// By which a person can tell that nobody is in between.
+    var certificate: String {
+        let warning = hasOwnCertificate ? ", which browsers warn of," : ""
+        return "By https its certificate\(warning) has the SHA-256 fingerprint \(fingerprint)."
     }
 
     /// Of the certificate that https shows, in groups of two digits.

@@ -30,7 +30,7 @@ final class WebListener {
     private static let listenRetry = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop
-    private let router: WebRouter
+    var router: WebRouter
     private let tls: NIOSSLContext
     private let times: Times
     private let events: Events

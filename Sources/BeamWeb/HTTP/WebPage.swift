@@ -10,14 +10,19 @@ public struct WebPage: Sendable {
     ///
     /// - Parameters:
     ///   - hostName: shown to whoever opens the page.
-    ///   - asksPerson: without a code the person at the host can be asked; `hasCode`: there is a code.
+    ///   - asksPerson: without a code the person at the host can be asked.
     ///   - hasPackets: WebRTC can be offered.
+    ///   - hasOwnCertificate: browsers warn of the one that https shows.
     ///   - gateways: the origins of gateways, with which the page may speak.
-    init(hostName: String, asksPerson: Bool, hasCode: Bool, hasPackets: Bool, gateways: [String] = []) {
+    init(
+        hostName: String, asksPerson: Bool, code: WebServer.Code, hasPackets: Bool, hasOwnCertificate: Bool = true,
+        gateways: [String] = []
+    ) {
         let (style, script) = (Self.style, Self.script)
-        let values = [
-            "{asks}": asksPerson ? "yes" : "no", "{code}": hasCode ? "yes" : "no",
-            "{packets}": hasPackets ? "yes" : "no", "{host}": Self.escaped(PeerText.name(hostName)),
+        let host = Self.escaped(PeerText.name(hostName))
+        let values: [String: String] = [
+            "{asks}": asksPerson ? "yes" : "no", "{code}": code.rawValue, "{packets}": hasPackets ? "yes" : "no",
+            "{certificate}": hasOwnCertificate ? "own" : "given", "{host}": host, "{title}": "\(host) · BeamRoom",
             "{alone}": gateways.isEmpty ? "" : " data-gateways=\"yes\"", "{policy}": "",
             "{icon}": "<link rel=\"icon\" href=\"/favicon\" type=\"image/svg+xml\">\n",
         ]
@@ -45,8 +50,9 @@ public struct WebPage: Sendable {
         return filled(
             text(PackageResources.page_html),
             [
-                "{asks}": "no", "{code}": "no", "{packets}": "yes", "{host}": "BeamRoom", "{icon}": "",
-                "{alone}": alone, "{style}": style, "{script}": script,
+                "{asks}": "no", "{code}": WebServer.Code.no.rawValue, "{packets}": "yes", "{certificate}": "given",
+                "{host}": "BeamRoom", "{title}": "BeamRoom", "{icon}": "", "{alone}": alone, "{style}": style,
+                "{script}": script,
                 "{policy}": "<meta http-equiv=\"Content-Security-Policy\" content=\"\(policy)\">\n",
             ])
     }

@@ -8,7 +8,7 @@ struct WebRouter: Sendable {
         case webSocket(HTTPResponse, agent: String)
     }
 
-    let page: WebPage
+    var page: WebPage
     let names: OwnNames
     let isHTTPSOnly: Bool
 

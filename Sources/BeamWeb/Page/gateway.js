@@ -1,7 +1,8 @@
 // A gateway's API (Janus): the host's mountpoint there, watched by its number and its PIN.
 
 class GatewayClient {
-  /// `entry`: url, id, pin, token. `on`: offer(sdp), up(), lost(), unreachable(), refused().
+  /// `entry`: url, id, pin, token. `on`: offer(sdp), lost(why), unreachable(), refused(). `why`: 'destroyed' if the host has
+  /// destroyed its mountpoint, 'missing' if the gateway has none of that number; otherwise the connection is lost.
   constructor(entry, on) {
     this.entry = entry;
     this.on = on;
@@ -64,10 +65,10 @@ class GatewayClient {
 
   event(message) {
     const data = message.plugindata?.data ?? {};
-    // No such mountpoint (455): the share has ended, or the gateway begins anew. All else is a refusal.
-    if (data.error_code) return this.end(data.error_code === 455 ? 'lost' : 'refused');
+    // All but 455 (no such mountpoint) is a refusal.
+    if (data.error_code) return data.error_code === 455 ? this.end('lost', 'missing') : this.end('refused');
     if (message.jsep?.type === 'offer') this.on.offer(message.jsep.sdp);
-    if (data.result?.status === 'stopped') this.end('lost');
+    if (data.result?.status === 'stopped') this.end('lost', 'destroyed');
   }
 
   plugin(body, jsep) { this.send({ janus: 'message', body, ...(jsep ? { jsep } : {}) }); }
@@ -85,10 +86,10 @@ class GatewayClient {
     return transaction;
   }
 
-  end(why) {
+  end(how, why) {
     if (this.isOver) return;
     this.close();
-    this.on[why]();
+    this.on[how](why);
   }
 
   close() {

@@ -1,11 +1,16 @@
 // The page's states, and its conversation with the host.
 
-const root = document.documentElement.dataset;
 const secureAddress = `https://${location.host}/`;
 /// Milliseconds: without a message the host is gone; for so long a page by https comes back without a code.
 const silence = 15000, resuming = 30000;
 /// So long a page tries to come back to a gateway, which may begin anew; the longest pause between two tries.
 const gatewayPatience = 300000, gatewayPause = 8000;
+/// A host that destroys its mountpoint may be about to make another one: after so long its share has ended.
+const replacing = 20000;
+/// Between two checks whether the gateway has sent anything; after so many of them without a byte the picture counts as old.
+const checkInterval = 2000, mostChecks = 5;
+
+const clock = time => new Date(time).toLocaleTimeString(language);
 
 const page = {
   state: 'code',
@@ -15,6 +20,10 @@ const page = {
   entry: null,
   gateway: null,
   tries: 0,
+  /// The bytes of its stream so far, since when no more have come, and the number of checks since then.
+  arrived: null,
+  /// When the host has destroyed its mountpoint there, if none has followed.
+  destroyedSince: null,
   token: null,
   lostSince: null,
   heard: 0,
@@ -34,21 +43,31 @@ const page = {
   // MARK: Entering
 
   begin() {
-    if (root.gateway) return this.beginAlone();
-    const code = /^#(\d{6})$/.exec(location.hash)?.[1];
+    const fragment = this.takeFragment();
+    if (root.gateway) return this.beginAlone(fragment);
+    const code = /^\d{6}$/.exec(fragment)?.[0];
     if (this.forms.length === 0) return this.unusable(code);
-    if (code) {
-      // Not to be read from the history, or sent on with the address.
-      history.replaceState(null, '', location.pathname);
-      return this.hello(code);
-    }
+    if (code) return this.hello(code);
     this.askForCode();
   },
 
-  /// On another web server than the host's: the link says everything.
-  beginAlone() {
-    const link = new URLSearchParams(location.hash.slice(1));
+  /// What a link has behind #. It isn't to be read from the history, or sent on with the address.
+  takeFragment() {
+    const fragment = location.hash.slice(1);
     if (location.hash) history.replaceState(null, '', location.pathname + location.search);
+    return fragment;
+  },
+
+  /// Another link was opened in this tab.
+  linked() {
+    if (['connecting', 'waiting', 'playing'].includes(this.state)) return this.takeFragment();
+    this.leave();
+    this.begin();
+  },
+
+  /// On another web server than the host's: the link says everything.
+  beginAlone(fragment) {
+    const link = new URLSearchParams(fragment);
     if (!PacketStream.isPossible) {
       this.enter('unusable');
       return screenView.card(words.unusable, words.unusableGateway);
@@ -61,23 +80,29 @@ const page = {
 
   unusable(code) {
     this.enter('unusable');
-    if (isSecureContext) return screenView.card(words.unusable, words.unusableDetail);
-    screenView.card(words.insecure, words.insecureDetail, { secure: secureAddress + (code ? `#${code}` : '') });
+    const hasPackets = root.packets === 'yes';
+    if (isSecureContext) return screenView.card(words.unusable, hasPackets ? words.unusableDetail : words.unusableSecureHost);
+    const detail = [hasPackets && words.insecureDetail, root.certificate === 'own' && words.ownCertificate];
+    screenView.card(hasPackets ? words.insecure : words.secureHost, detail.filter(Boolean).join(' '), {
+      secure: secureAddress + (code ? `#${code}` : ''),
+    });
   },
 
-  askForCode(headline = words.typeCode, detail = '') {
+  /// `headline`: what has happened before, if anything has.
+  askForCode(headline) {
     this.enter('code');
-    if (root.gateway) {
-      return screenView.card(headline === words.typeCode ? words.linkNeeded : headline, words.linkNeededDetail(root.host));
-    }
-    const entry = root.code === 'yes', ask = root.asks === 'yes';
+    if (root.gateway) return screenView.card(headline ?? words.linkNeeded, this.wayBack);
+    const entry = root.code !== 'no', ask = root.asks === 'yes';
     if (!entry && !ask) return screenView.card(words.noEntry);
-    screenView.card(entry || headline !== words.typeCode ? headline : words.askOnly, detail, { entry, ask });
+    screenView.card(headline ?? (entry ? words.typeCode : words.askOnly), headline ? this.wayBack : '', { entry, ask });
     element('code').disabled = element('enter').disabled = false;
     if (!entry) return;
     element('code').focus();
     element('code').select();
   },
+
+  /// How this browser gets in again.
+  get wayBack() { return root.gateway ? words.linkNeededDetail(root.host) : words.anew[root.code]; },
 
   submit() {
     const code = element('code').value.replace(/[\s.·‐-―−-]/g, '');
@@ -161,7 +186,7 @@ const page = {
     if (this.state === 'code' || this.isOver) return;
     const wasIn = this.state === 'playing' || this.state === 'waiting' || this.state === 'lost';
     this.lostSince ??= Date.now();
-    const headline = words.lost(new Date(this.lostSince).toLocaleTimeString(language));
+    const headline = words.lost(clock(this.lostSince));
     if (wasIn && this.token !== null && Date.now() - this.lostSince < resuming) {
       this.enter('lost');
       screenView.card(headline, words.lostAgain);
@@ -169,7 +194,7 @@ const page = {
     }
     this.endStream();
     this.token = null;
-    this.askForCode(headline, location.protocol === 'https:' ? words.lostSecure : words.lostPlain);
+    this.askForCode(headline);
     this.lostSince = null;
   },
 
@@ -218,7 +243,8 @@ const page = {
   refused({ why, reason }) {
     // The host waits for another code for a while only; the next one opens another socket.
     if (this.state === 'code') return this.closeSocket();
-    const detail = language === 'en' && reason && why !== 'declined' && why !== 'unanswered' ? `${reason}.` : '';
+    const saysAll = ['declined', 'unanswered', 'away', 'manyHere'].includes(why);
+    const detail = language === 'en' && reason && !saysAll ? `${reason}.` : '';
     this.over('refused', words.refused[why] ?? words.refused.closed, detail);
   },
 
@@ -294,12 +320,12 @@ const page = {
     screenView.card(words.letIn, words.waitingGateway);
     const client = this.gateway = new GatewayClient(this.entry, {
       offer: sdp => stream.offer(sdp),
-      lost: () => this.gatewayLost(),
+      lost: why => this.gatewayLost(why),
       unreachable: () => {
         if (this.lostSince) return this.gatewayLost();
         this.gatewayOver('unreachable', words.gatewayUnreachable, words.gatewayUnreachableDetail);
       },
-      refused: () => this.gatewayOver('refused', words.gatewayRefused, words.gatewayRefusedDetail),
+      refused: () => this.gatewayOver('refused', words.gatewayRefused, this.wayBack),
     });
     const stream = new PacketStream({
       ...this.streamEvents,
@@ -329,14 +355,21 @@ const page = {
   },
 
   /// The share has ended, or the gateway begins anew: the same number and PIN open it then.
-  gatewayLost() {
+  gatewayLost(why) {
     if (this.isOver || !this.entry) return;
     this.lostSince ??= Date.now();
+    if (why === 'destroyed') this.destroyedSince ??= Date.now();
+    // A gateway that is stopped says so, too: the host makes its mountpoint again once the gateway is back.
+    else if (why !== 'missing') this.destroyedSince = null;
     this.endStream();
-    const headline = words.gatewayLost(new Date(this.lostSince).toLocaleTimeString(language));
+    if (this.destroyedSince && Date.now() - this.destroyedSince > replacing) {
+      this.entry = null;
+      return this.over('ended', words.ended, root.gateway ? this.wayBack : words.endedDetail);
+    }
+    const headline = words.gatewayLost(clock(this.lostSince));
     if (Date.now() - this.lostSince > gatewayPatience) {
-      this.entry = this.lostSince = null;
-      return this.askForCode(headline, words.gatewayGone);
+      this.entry = this.lostSince = this.destroyedSince = null;
+      return this.askForCode(headline);
     }
     this.enter('lost');
     screenView.card(headline, words.gatewayAgain);
@@ -344,6 +377,19 @@ const page = {
     const pause = Math.min(gatewayPause, 500 * 2 ** this.tries++) * (0.5 + Math.random());
     const entry = this.entry;
     setTimeout(() => { if (this.state === 'lost' && this.entry === entry) this.enterGateway(); }, pause);
+  },
+
+  /// A gateway doesn't tell that the host has crashed. A host that runs sends a picture at least every 2 s, even while it has
+  /// paused.
+  async checkArrival() {
+    const { stream } = this;
+    if (!this.gateway || this.state !== 'playing') return;
+    const { bytes } = await stream.figures();
+    if (stream !== this.stream) return;
+    // Checks are counted instead of seconds, in which the page itself may have been stopped.
+    if (bytes === this.arrived?.bytes) this.arrived.checks += 1;
+    else this.arrived = { bytes, since: Date.now(), checks: 0 };
+    this.showHeld();
   },
 
   described(message) {
@@ -357,7 +403,7 @@ const page = {
     if (this.hasPicture && this.state === 'playing') return;
     this.hasPicture = true;
     if (this.state !== 'waiting') return;
-    if (this.entry) [this.lostSince, this.tries] = [null, 0];
+    if (this.entry) [this.lostSince, this.destroyedSince, this.tries] = [null, null, 0];
     this.enter('playing');
     screenView.picture(true);
     screenView.card(null);
@@ -393,7 +439,7 @@ const page = {
   failed() {
     this.endStream();
     this.closeSocket();
-    this.askForCode(words.failed, words.failedDetail);
+    this.askForCode(words.failed);
   },
 
   noDatagrams() {
@@ -402,8 +448,9 @@ const page = {
   },
 
   showHeld() {
-    const text = this.isPaused ? words.paused : words.hidden[this.hidden] ?? '';
-    screenView.banner(text);
+    const isSilent = this.arrived?.checks >= mostChecks;
+    const held = this.isPaused ? words.paused : words.hidden[this.hidden] ?? '';
+    screenView.banner(isSilent ? words.gatewaySilent(clock(this.arrived.since)) : held);
     if (this.state !== 'waiting') return;
     if (this.isPaused) screenView.card(words.pausedHeadline, words.pausedDetail);
     else screenView.card(words.letIn, words.waiting);
@@ -415,11 +462,15 @@ const page = {
 
   over(state, headline, detail, parts = { again: true }) {
     this.enter(state);
+    this.leave();
+    if (headline) screenView.card(headline, detail, parts);
+  },
+
+  /// Ends the stream and the conversation, and forgets what was lost.
+  leave() {
     this.endStream();
     this.closeSocket();
-    this.token = null;
-    this.lostSince = null;
-    if (headline) screenView.card(headline, detail, parts);
+    this.token = this.lostSince = this.destroyedSince = null;
   },
 
   endStream() {
@@ -429,6 +480,7 @@ const page = {
     this.gateway = null;
     this.stream?.close();
     this.stream = null;
+    this.arrived = null;
     this.hasPicture = false;
     this.isIdle = false;
     this.isPaused = false;
@@ -465,16 +517,15 @@ element('again').addEventListener('click', () => page.again());
 element('full').addEventListener('click', () => fullScreen.toggle());
 element('shot').addEventListener('click', () => takeScreenshot(page.stream));
 element('info').addEventListener('click', () => statistics.toggle(() => page.stream));
-element('stage').addEventListener('dblclick', () => fullScreen.toggle());
+element('stage').addEventListener('dblclick', () => { if (!element('full').hidden) fullScreen.toggle(); });
+// The keys that the buttons' titles name; not while something in the toolbar has the focus (WCAG 2.1.4).
 addEventListener('keydown', event => {
   if (page.state !== 'playing' || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  switch (event.key.toLowerCase()) {
-    case 'f': return fullScreen.toggle();
-    case 'm': return soundControl.toggle();
-    case 'i': return statistics.toggle(() => page.stream);
-    case 's': return takeScreenshot(page.stream);
-  }
+  const bar = element('bar'), key = event.key.toUpperCase();
+  if (bar.contains(event.target)) return;
+  [...bar.children].find(one => one.getAttribute('aria-keyshortcuts') === key && !one.hidden)?.click();
 });
+addEventListener('hashchange', () => { if (location.hash) page.linked(); });
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible' && page.state === 'playing') page.keepAwake();
 });
@@ -483,4 +534,5 @@ setInterval(() => {
   // A page that was stopped, as when a lid was closed, hasn't read yet what the host has sent meanwhile: it looks twice.
   if (isSilent()) setTimeout(() => { if (isSilent()) page.lose(); }, 2000);
 }, 1000);
+setInterval(() => page.checkArrival().catch(() => {}), checkInterval);
 page.begin();

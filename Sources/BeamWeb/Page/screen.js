@@ -21,8 +21,15 @@ const screenView = {
 
   /// A sentence over the picture; empty: none.
   banner(text) {
-    element('banner').textContent = text;
+    // The same text once more would be read out once more.
+    if (element('banner').textContent !== text) element('banner').textContent = text;
     document.body.classList.toggle('held', text !== '');
+  },
+
+  /// Names a button of the toolbar. Its title also says the key that does the same.
+  name(id, text, label = id) {
+    element(label).textContent = text;
+    element(id).title = `${text} (${element(id).getAttribute('aria-keyshortcuts')})`;
   },
 
   problem(text) { element('problem').textContent = text; },
@@ -31,6 +38,7 @@ const screenView = {
   way(way) {
     document.body.classList.toggle('packets', way === 'packets');
     document.body.classList.toggle('units', way === 'units');
+    element('full').hidden = !fullScreen.isPossible(way);
     if (way === null) this.picture(false);
   },
 
@@ -58,12 +66,13 @@ const screenView = {
 
 for (const [id, text] of Object.entries({
   codeLabel: words.codeLabel, enter: words.watch, ask: words.ask, again: words.again, secure: words.toSecure,
-  full: words.full, shot: words.shot, info: words.info, sound: words.soundOn,
 })) element(id).textContent = text;
+for (const id of ['full', 'shot', 'info']) screenView.name(id, words[id]);
+screenView.name('sound', words.sound, 'soundName');
 const isSecure = location.protocol === 'https:';
-element('protection').textContent = document.documentElement.dataset.gateways
+element('protection').textContent = root.gateways
   ? (isSecure ? `${words.protectionSecure} ${words.protectionGateway}` : words.protectionGatewayPlain)
-  : isSecure ? words.protectionSecure : words.protectionPlain;
+  : isSecure ? words.protectionSecure : words.protectionPlain(words.codeRead[root.code]);
 element('volume').setAttribute('aria-label', words.volume);
 element('bar').setAttribute('aria-label', words.bar);
 element('video').setAttribute('aria-label', words.picture);

@@ -148,7 +148,7 @@ const soundControl = {
   apply() { this.stream?.setSound(this.isOn, element('volume').value / 100); },
 
   show() {
-    element('sound').textContent = this.isOn ? words.soundOff : words.soundOn;
+    element('soundState').textContent = this.isOn ? words.isOn : words.isOff;
     element('sound').setAttribute('aria-pressed', String(this.isOn));
     element('volume').hidden = !this.isOn;
   },

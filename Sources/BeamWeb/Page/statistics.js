@@ -29,14 +29,14 @@ const statistics = {
     this.last = { ...figures, now };
     const seconds = last ? (now - last.now) / 1000 : 0;
     const rate = name => (seconds > 0 ? Math.max(0, figures[name] - last[name]) / seconds : 0);
-    const number = (value, digits, unit) => (value === undefined ? null : `${value.toFixed(digits)} ${unit}`);
+    const number = (name, digits = 0) => (
+      figures[name] === undefined ? null : `${figures[name].toFixed(digits)} ${words.figures[name]}`);
+    const line = (...parts) => parts.filter(Boolean).join('  ');
     const lines = [
-      [figures.width ? `${figures.width} × ${figures.height}` : null, figures.way].filter(Boolean).join('  '),
-      `${rate('frames').toFixed(0)} fps  ${(rate('bytes') * 8 / 1e6).toFixed(2)} Mbit/s`,
-      [number(figures.trip, 1, 'ms ↔'), number(figures.waited, 0, 'ms buffer'), number(figures.queue, 0, 'queue')]
-        .filter(Boolean).join('  '),
-      [number(figures.lost, 0, 'lost'), number(figures.dropped, 0, 'dropped'), number(figures.keyframes, 0, 'keyframes')]
-        .filter(Boolean).join('  '),
+      line(figures.width ? `${figures.width} × ${figures.height}` : null, figures.way),
+      `${rate('frames').toFixed(0)} ${words.figures.rate}  ${(rate('bytes') * 8 / 1e6).toFixed(2)} Mbit/s`,
+      line(number('trip', 1), number('waited'), number('queue')),
+      line(number('lost'), number('dropped'), number('keyframes')),
     ];
     element('figures').textContent = lines.filter(Boolean).join('\n');
   },
@@ -60,18 +60,24 @@ function takeScreenshot(stream) {
 }
 
 const fullScreen = {
+  /// Undefined on phones that have it for videos only.
+  get enter() {
+    const all = document.documentElement;
+    return all.requestFullscreen ?? all.webkitRequestFullscreen;
+  },
+
   get isOn() { return (document.fullscreenElement ?? document.webkitFullscreenElement ?? null) !== null; },
+
+  /// By WebCodecs the picture is no video.
+  isPossible(way) { return Boolean(this.enter) || (way === 'packets' && 'webkitEnterFullscreen' in element('video')); },
 
   toggle() {
     if (this.isOn) return (document.exitFullscreen ?? document.webkitExitFullscreen).call(document);
-    const all = document.documentElement;
-    const enter = all.requestFullscreen ?? all.webkitRequestFullscreen;
-    // A phone that has it for videos only.
-    if (enter) enter.call(all)?.catch?.(() => {});
+    if (this.enter) this.enter.call(document.documentElement)?.catch?.(() => {});
     else element('video').webkitEnterFullscreen?.();
   },
 
-  show() { element('full').textContent = this.isOn ? words.window : words.full; },
+  show() { screenView.name('full', this.isOn ? words.window : words.full); },
 };
 for (const event of ['fullscreenchange', 'webkitfullscreenchange']) {
   document.addEventListener(event, () => fullScreen.show());

@@ -1,6 +1,7 @@
 'use strict';
 // What the page says, in English and German. The sentences are those of the native window.
 
+const root = document.documentElement.dataset;
 const hostName = document.getElementById('host').textContent;
 const quoted = { en: `“${hostName}”`, de: `„${hostName}“` };
 
@@ -33,10 +34,12 @@ const languages = {
     },
     lost: since => `${quoted.en} hasn’t been reachable since ${since}`,
     lostAgain: 'The network or that machine may be down. Trying again…',
-    lostPlain: 'Over http, coming back needs a new code: ask for it at the host.',
-    lostSecure: 'To come back, type the code that the host shows now.',
+    anew: {
+      one: 'To begin anew, type the code that the host shows now.',
+      any: 'To begin anew, type the code again.',
+      no: 'To begin anew, ask again.',
+    },
     failed: 'The stream has broken off',
-    failedDetail: 'Type the code that the host shows now to begin anew.',
     noDatagrams: 'No picture arrives',
     noDatagramsDetail: 'The host has let you in, but nothing comes by UDP: a firewall may be in between. '
       + 'By https the picture needs no UDP:',
@@ -49,41 +52,53 @@ const languages = {
       unanswered: `Nobody at ${quoted.en} has answered`,
       closed: `${quoted.en} lets nobody new in`,
       busy: `${quoted.en} has too many viewers or questions; try again later`,
+      away: 'A browser of this address was sent away a moment ago; it may come again in a minute',
+      manyHere: 'Too many browsers of this address watch already; try again when one has left',
       violation: 'The host hasn’t understood this page; load it again',
     },
     unusableGateway: 'It has no H.264 in WebRTC. Another browser can.',
     linkNeeded: 'Open the link that the host gives you',
-    linkNeededDetail: address => (address
-      ? `Or open ${address}, and type the code that the host shows.` : 'It is for one share: the next one has another.'),
+    linkNeededDetail: address => 'A link is for one share: the next one has another.'
+      + (address ? ` At ${address} you can type the code that the host shows instead.` : ''),
     waitingGateway: 'The picture comes by a gateway…',
     gatewayUnreachable: 'The gateway can’t be reached',
     gatewayUnreachableDetail: 'This browser can’t reach the gateway that carries the picture: it may be off, behind a '
       + 'firewall, or have a certificate that this browser doesn’t trust.',
     gatewayRefused: 'The gateway doesn’t let you watch',
-    gatewayRefusedDetail: 'Try again, with the code that the host shows now.',
     gatewayNoPicture: 'No picture arrives from the gateway',
     gatewayNoPictureDetail: 'The host may have paused. If not, a firewall may keep out what the gateway sends by UDP.',
-    gatewayLost: since => `The gateway has had no picture of ${quoted.en} since ${since}`,
+    gatewaySilent: since => `No picture has come since ${since}. This is the last one.`,
+    gatewayLost: since => `The gateway has had no picture since ${since}`,
     gatewayAgain: 'The share may have ended, or the gateway may begin anew. Trying again…',
-    gatewayGone: 'To come back, type the code that the host shows now.',
     again: 'Try again',
     insecure: 'This browser can show the picture by https only',
-    insecureDetail: 'It has no H.264 in WebRTC. The browser may warn of the certificate there: it is the host’s own.',
+    insecureDetail: 'It has no H.264 in WebRTC.',
+    secureHost: `${quoted.en} shows its picture by https only`,
+    ownCertificate: 'The browser may warn of the certificate there: it is the host’s own.',
     toSecure: 'Go on by https',
     unusable: 'This browser can’t show the picture',
     unusableDetail: 'It has neither WebCodecs nor H.264 in WebRTC. A newer browser, or another one, can.',
-    protectionPlain: 'Over http: picture and sound are encrypted. Whoever listens on the network can read this code, which is '
-      + 'used up then. Whoever can change what passes on the network could see everything. Captions and notes come over '
-      + 'https only.',
+    unusableSecureHost: 'This host needs a browser with WebCodecs: a newer one, or another one.',
+    codeRead: {
+      one: ' Whoever listens on the network can read this code, which is used up then.',
+      any: ' Whoever listens on the network can read this code, and watch with it, too.',
+      no: '',
+    },
+    protectionPlain: codeRead => `Over http: picture and sound are encrypted.${codeRead} Whoever can change what passes on the `
+      + 'network could see everything. Captions and notes come over https only.',
     protectionSecure: 'Over https everything is encrypted. If your browser has warned of the certificate, only comparing its '
       + 'fingerprint with the one at the host shows that nobody is in between.',
-    protectionGateway: 'The picture comes by a gateway, which can see it.',
+    protectionGateway: 'The picture comes by a gateway, which can see it. By the gateway there are no captions and notes.',
     protectionGatewayPlain: 'Over http, and by a gateway: picture and sound are encrypted on their way, and the gateway can see '
       + 'them. Whoever listens on the network can read what this page is told, and watch, too, until the share ends. Over https '
-      + 'listening isn’t enough.',
-    soundOn: 'Turn sound on', soundOff: 'Sound off', volume: 'Volume',
+      + 'listening isn’t enough. There are no captions and notes.',
+    sound: 'Sound', isOn: ': on', isOff: ': off', volume: 'Volume',
     full: 'Full screen', window: 'Leave full screen', shot: 'Screenshot', info: 'Statistics', bar: 'Controls',
     picture: 'The shared screen', someone: 'The host',
+    figures: {
+      rate: 'fps', trip: 'ms ↔', waited: 'ms buffer', queue: 'queue', lost: 'lost', dropped: 'dropped',
+      keyframes: 'keyframes',
+    },
   },
   de: {
     typeCode: `Den Code eingeben, den der Bildschirm von ${quoted.de} zeigt`,
@@ -114,10 +129,12 @@ const languages = {
     },
     lost: since => `${quoted.de} ist seit ${since} nicht erreichbar`,
     lostAgain: 'Vielleicht ist das Netz oder der Rechner ausgefallen. Neuer Versuch…',
-    lostPlain: 'Über http braucht es zum Wiederkommen einen neuen Code: am Host danach fragen.',
-    lostSecure: 'Zum Wiederkommen den Code eingeben, den der Host jetzt zeigt.',
+    anew: {
+      one: 'Um neu zu beginnen, den Code eingeben, den der Host jetzt zeigt.',
+      any: 'Um neu zu beginnen, den Code noch einmal eingeben.',
+      no: 'Um neu zu beginnen, noch einmal um Einlass bitten.',
+    },
     failed: 'Der Stream ist abgebrochen',
-    failedDetail: 'Um neu zu beginnen, den Code eingeben, den der Host jetzt zeigt.',
     noDatagrams: 'Es kommt kein Bild an',
     noDatagramsDetail: 'Der Host hat dich eingelassen, aber über UDP kommt nichts an: vielleicht ist eine Firewall dazwischen. '
       + 'Über https braucht das Bild kein UDP:',
@@ -130,46 +147,64 @@ const languages = {
       unanswered: `Niemand an ${quoted.de} hat geantwortet`,
       closed: `${quoted.de} lässt niemanden neu ein`,
       busy: `${quoted.de} hat zu viele Zuschauer oder Anfragen; später noch einmal versuchen`,
+      away: 'Ein Browser dieser Adresse wurde eben weggeschickt; in einer Minute darf er wiederkommen',
+      manyHere: 'Von dieser Adresse sehen schon zu viele Browser zu; noch einmal versuchen, wenn einer gegangen ist',
       violation: 'Der Host hat diese Seite nicht verstanden; bitte neu laden',
     },
     unusableGateway: 'Er hat kein H.264 in WebRTC. Ein anderer kann es.',
     linkNeeded: 'Den Link öffnen, den der Host gibt',
-    linkNeededDetail: address => (address
-      ? `Oder ${address} öffnen und den Code eingeben, den der Host zeigt.`
-      : 'Er gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'),
+    linkNeededDetail: address => 'Ein Link gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'
+      + (address ? ` Bei ${address} kann man stattdessen den Code eingeben, den der Host zeigt.` : ''),
     waitingGateway: 'Das Bild kommt über ein Gateway…',
     gatewayUnreachable: 'Das Gateway ist nicht erreichbar',
     gatewayUnreachableDetail: 'Dieser Browser erreicht das Gateway nicht, über das das Bild kommt: es ist vielleicht aus, '
       + 'hinter einer Firewall oder hat ein Zertifikat, dem dieser Browser nicht traut.',
     gatewayRefused: 'Das Gateway lässt dich nicht zusehen',
-    gatewayRefusedDetail: 'Noch einmal versuchen, mit dem Code, den der Host jetzt zeigt.',
     gatewayNoPicture: 'Vom Gateway kommt kein Bild an',
     gatewayNoPictureDetail: 'Vielleicht hat der Host angehalten. Wenn nicht, hält vielleicht eine Firewall ab, was das Gateway '
       + 'über UDP schickt.',
-    gatewayLost: since => `Das Gateway hat seit ${since} kein Bild von ${quoted.de}`,
+    gatewaySilent: since => `Seit ${since} ist kein Bild gekommen. Dies ist das letzte.`,
+    gatewayLost: since => `Das Gateway hat seit ${since} kein Bild`,
     gatewayAgain: 'Vielleicht wird nicht mehr geteilt, oder das Gateway beginnt neu. Neuer Versuch…',
-    gatewayGone: 'Zum Wiederkommen den Code eingeben, den der Host jetzt zeigt.',
     again: 'Noch einmal',
     insecure: 'Dieser Browser kann das Bild nur über https zeigen',
-    insecureDetail: 'Er hat kein H.264 in WebRTC. Vielleicht warnt er dort vor dem Zertifikat: es ist das eigene des Hosts.',
+    insecureDetail: 'Er hat kein H.264 in WebRTC.',
+    secureHost: `${quoted.de} zeigt sein Bild nur über https`,
+    ownCertificate: 'Vielleicht warnt der Browser dort vor dem Zertifikat: es ist das eigene des Hosts.',
     toSecure: 'Weiter über https',
     unusable: 'Dieser Browser kann das Bild nicht zeigen',
     unusableDetail: 'Er hat weder WebCodecs noch H.264 in WebRTC. Ein neuerer oder ein anderer kann es.',
-    protectionPlain: 'Über http: Bild und Ton sind verschlüsselt. Wer im Netz mithört, kann diesen Code lesen, der dann '
-      + 'verbraucht ist. Wer verändern kann, was durch das Netz geht, könnte alles sehen. Untertitel und Notizen kommen nur '
-      + 'über https.',
+    unusableSecureHost: 'Dieser Host braucht einen Browser mit WebCodecs: einen neueren oder einen anderen.',
+    codeRead: {
+      one: ' Wer im Netz mithört, kann diesen Code lesen, der dann verbraucht ist.',
+      any: ' Wer im Netz mithört, kann diesen Code lesen und damit auch zusehen.',
+      no: '',
+    },
+    protectionPlain: codeRead => `Über http: Bild und Ton sind verschlüsselt.${codeRead} Wer verändern kann, was durch das Netz `
+      + 'geht, könnte alles sehen. Untertitel und Notizen kommen nur über https.',
     protectionSecure: 'Über https ist alles verschlüsselt. Hat der Browser vor dem Zertifikat gewarnt, zeigt nur der Vergleich '
       + 'seines Fingerabdrucks mit dem am Host, dass niemand dazwischen ist.',
-    protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann.',
+    protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann. Über das Gateway gibt es keine Untertitel und '
+      + 'Notizen.',
     protectionGatewayPlain: 'Über http und ein Gateway: Bild und Ton sind unterwegs verschlüsselt, und das Gateway kann sie sehen. '
       + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, bis nicht mehr geteilt wird. Bei https '
-      + 'reicht Mithören nicht.',
-    soundOn: 'Ton einschalten', soundOff: 'Ton aus', volume: 'Lautstärke',
+      + 'reicht Mithören nicht. Untertitel und Notizen gibt es nicht.',
+    sound: 'Ton', isOn: ': an', isOff: ': aus', volume: 'Lautstärke',
     full: 'Vollbild', window: 'Vollbild verlassen', shot: 'Bildschirmfoto', info: 'Statistik', bar: 'Bedienung',
     picture: 'Der geteilte Bildschirm', someone: 'Der Host',
+    figures: {
+      rate: 'Bilder/s', trip: 'ms ↔', waited: 'ms Puffer', queue: 'wartend', lost: 'verloren', dropped: 'ausgelassen',
+      keyframes: 'Schlüsselbilder',
+    },
   },
 };
 
+// A page by itself (`beamroom web-page`) doesn't know the host's name.
+const nameless = {
+  en: { letIn: 'The host has let you in', ended: 'The host has ended its share' },
+  de: { letIn: 'Der Host hat dich eingelassen', ended: 'Der Host teilt nicht mehr' },
+};
+
 const language = (navigator.language || 'en').toLowerCase().startsWith('de') ? 'de' : 'en';
-const words = languages[language];
+const words = { ...languages[language], ...(root.gateway ? nameless[language] : {}) };
 document.documentElement.lang = language;

@@ -57,7 +57,7 @@ struct WebOptions: ParsableArguments {
         guard web else { return nil }
         return DoorReporter.Invitation.Web(
             showsCode: isTerminal, servesOne: webCodeFile == nil, codeFile: webCodeFile, isHTTPSOnly: webHttpsOnly,
-            showsQRCode: webQr)
+            showsQRCode: webQr, hasOwnCertificate: webCertificate == nil)
     }
 
     /// The code at the start. Without a terminal or a file there is none: the person can be asked, or all are let in.
@@ -87,6 +87,6 @@ struct WebOptions: ParsableArguments {
             certificate: certificate, hostName: machine, shownName: name,
             // The host knows the rest.
             stream: BrowserStream.Configuration(bitRate: 0, usesFullChroma: false, hasSound: false), asksPerson: asks,
-            hasCode: hasCode)
+            code: !hasCode ? .no : webCodeFile == nil ? .one : .any)
     }
 }

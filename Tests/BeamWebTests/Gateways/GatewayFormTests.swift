@@ -64,7 +64,7 @@ struct GatewayFormTests {
     /// The page speaks with the gateways that it was made for, and with nobody else.
     @Test func thePagesPolicyNamesTheGateways() throws {
         let page = WebPage(
-            hostName: "desk", asksPerson: false, hasCode: true, hasPackets: true,
+            hostName: "desk", asksPerson: false, code: .one, hasPackets: true,
             gateways: ["wss://gateway.example:8989"])
         #expect(String(decoding: page.response.body, as: UTF8.self).contains("data-gateways=\"yes\""))
         let policy = try #require(page.response.headers.first { $0.name == "Content-Security-Policy" }?.value)
@@ -72,6 +72,7 @@ struct GatewayFormTests {
         let alone = WebPage.alone(gateway: try GatewayAddress("wss://gateway.example/x"), host: "http://a\"><b>")
         #expect(alone.contains("connect-src wss://gateway.example;"))
         #expect(alone.contains("data-gateway=\"wss://gateway.example/x\"") && !alone.contains("<b>"))
+        #expect(alone.contains("data-code=\"no\"") && alone.contains("<title>BeamRoom</title>"))
         #expect(!alone.contains("{policy}") && !alone.contains("{script}") && !alone.contains("/favicon"))
     }
 }

@@ -59,6 +59,55 @@ struct GatewayPageTests {
         withExtendedLifetime(film) {}
     }
 
+    /// The host ends: at first it may be about to make another mountpoint.
+    @Test func theEndOfTheShareIsSaid() throws {
+        let janus = try Janus()
+        let address = try GatewayAddress(janus.address)
+        let gateway = try TestGateway(janus.address, try janus.credentials)
+        let film = Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
+        try #require(gateway.isReady())
+        let file = janus.folder.appending(path: "index.html")
+        try Data(WebPage.alone(gateway: address, host: nil).utf8).write(to: file)
+        let chromium = try Chromium()
+        let door = GatewayDoor(address, gateway.point, try janus.credentials)
+        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.wait(until: Self.state("playing"))
+        gateway.gateway.shutdown()
+        try chromium.wait(until: Self.state("lost"))
+        try chromium.wait(
+            until: "document.getElementById('detail').textContent.startsWith('The share may have ended')")
+        try chromium.evaluate("(now => { Date.now = () => now() + 21000; })(Date.now)")
+        try chromium.wait(until: Self.state("ended"))
+        #expect(try chromium.text("document.getElementById('headline').textContent") == "The host has ended its share")
+        withExtendedLifetime(film) {}
+    }
+
+    /// A host that was killed sends nothing more, and its mountpoint stays.
+    @Test func thePageSaysSinceWhenNoPictureHasCome() throws {
+        let janus = try Janus()
+        let address = try GatewayAddress(janus.address)
+        let gateway = try TestGateway(janus.address, try janus.credentials)
+        func film() -> Film {
+            Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
+        }
+        try #require(gateway.isReady())
+        var running: Film? = film()
+        let file = janus.folder.appending(path: "index.html")
+        try Data(WebPage.alone(gateway: address, host: nil).utf8).write(to: file)
+        let chromium = try Chromium()
+        let door = GatewayDoor(address, gateway.point, try janus.credentials)
+        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.wait(until: Self.state("playing"))
+        withExtendedLifetime(running) {}
+        running = nil
+        try chromium.wait(
+            until: "document.getElementById('banner').textContent.startsWith('No picture has come since')")
+        #expect(try chromium.evaluate(Self.state("playing")) as? Bool == true)
+        running = film()
+        try chromium.wait(until: "document.getElementById('banner').textContent === ''")
+        withExtendedLifetime(running) {}
+    }
+
     /// Each would be another connection.
     @Test func onlyTheFirstOfferIsTaken() throws {
         let chromium = try Chromium()

@@ -41,7 +41,7 @@ struct GatewayTests {
                         await peer.setLocalDescription(await peer.createAnswer());
                         client.answer(peer.localDescription.sdp);
                       },
-                      lost: () => { window.state = 'lost'; }, refused: () => { window.state = 'refused'; },
+                      lost: why => { window.state = 'lost'; window.why = why ?? ''; }, refused: () => { window.state = 'refused'; },
                       unreachable: () => { window.state = 'unreachable'; },
                     });
                     peer.onicecandidate = event => client.candidate(event.candidate);
@@ -62,6 +62,9 @@ struct GatewayTests {
             let before = try frames
             try chromium.wait(until: "video.getVideoPlaybackQuality().totalVideoFrames > \(Int(before) + 10)")
         }
+
+        /// Why it is lost, as `GatewayClient` says it.
+        var why: String { get throws { try chromium.text("window.why") } }
 
         var frames: Double { get throws { try chromium.number("video.getVideoPlaybackQuality().totalVideoFrames") } }
     }
@@ -92,6 +95,7 @@ struct GatewayTests {
         try janus.kill()
         #expect(gateway.events.wait { $0 == .problem(.lost) } != nil)
         try first.wait(state: "lost")
+        #expect(try first.why == "")
         try janus.start()
         try #require(gateway.isReady(again: true))
         try first.enter()
@@ -99,6 +103,9 @@ struct GatewayTests {
         // The end destroys the mountpoint, which ends the browser's stream.
         gateway.gateway.shutdown()
         try first.wait(state: "lost")
+        #expect(try first.why == "destroyed")
+        try first.enter()
+        try first.chromium.wait(until: "window.why === 'missing'")
         #expect(gateway.cleared.all == [gateway.point])
         withExtendedLifetime(film) {}
     }

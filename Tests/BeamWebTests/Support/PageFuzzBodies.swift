@@ -6,7 +6,7 @@ import BeamWire
 enum PageFuzzBodies {
     private static let names = OwnNames(hostName: "desk")
     private static let router = WebRouter(
-        page: WebPage(hostName: "desk", asksPerson: true, hasCode: true, hasPackets: true), names: names,
+        page: WebPage(hostName: "desk", asksPerson: true, code: .one, hasPackets: true), names: names,
         isHTTPSOnly: false)
 
     /// A request is refused, waited for, or within its limits; only the own page's origin and one of the machine's names

@@ -69,7 +69,7 @@ final class TestWeb: Sendable {
     init(
         bind: String? = "127.0.0.1", isHTTPSOnly: Bool = false, certificate: WebServer.Certificate? = nil,
         times: WebListener.Times = WebListener.Times(), hasSound: Bool = false, usesFullChroma: Bool = false,
-        asksPerson: Bool = true, port: UInt16 = 0
+        asksPerson: Bool = true, code: WebServer.Code = .one, port: UInt16 = 0
     ) throws {
         let told = self.told
         let identity = try WebIdentity(names: ["desk", "desk.local"], addresses: [.v4(0x7F00_0001)])
@@ -78,7 +78,7 @@ final class TestWeb: Sendable {
             certificate: certificate ?? .lasting(identity), hostName: "desk",
             stream: BrowserStream.Configuration(
                 bitRate: 8_000_000, usesFullChroma: usesFullChroma, hasSound: hasSound, hasReducedLayer: false),
-            asksPerson: asksPerson, hasCode: true)
+            asksPerson: asksPerson, code: code)
         let box = Box()
         server = try WebServer(
             options, times: times,
