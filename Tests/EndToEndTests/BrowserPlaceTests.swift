@@ -39,7 +39,7 @@ extension EndToEnd {
                 let chromium = try Chromium(prefix: sofa.prefix)
                 try chromium.navigate("http://\(address):\(port)/#\(Self.code)")
                 try chromium.wait(until: WebShare.state("playing"))
-                #expect(try chromium.evaluate("document.body.classList.contains('packets')") as? Bool == true)
+                #expect(try chromium.evaluate(WebShare.hasPackets) as? Bool == true)
                 #expect(try chromium.evaluate(WebShare.moves) as? Bool == true)
             }
         }
@@ -54,8 +54,9 @@ extension EndToEnd {
                 codeFile, source: ["--display", server.display, "--monitor", "DESK"], ports: try Ports())
             defer { host.end() }
             let chromium = try Chromium()
-            try chromium.navigate("\(scheme)://127.0.0.1:\(port)/#\(Self.code)")
+            try chromium.navigate("\(try WebShare.address(scheme, port))#\(Self.code)")
             try chromium.wait(until: WebShare.state("playing"))
+            #expect(try chromium.evaluate(WebShare.hasPackets) as? Bool == (scheme == "http"))
             try expectPicture(of: server.display, x: 0, y: 0, width: 640, height: 360, in: chromium)
             connection.deleteMonitor("DESK")
             connection.touchScreen()
@@ -138,6 +139,54 @@ extension EndToEnd {
             #expect((0.01..<0.05).contains(waiting), "\(waiting) s")
         }
 
+        /// Keys and buttons, by both ways: full screen, statistics, sound, a screenshot in the picture's own size.
+        @Test(.needsSoundServer, arguments: ["http", "https"]) func theControlsDoWhatTheySay(scheme: String) throws {
+            let desk = try SoundServer()
+            let screen = try XServer(width: 640, height: 360)
+            let (host, port) = try WebShare.begin(
+                codeFile, source: ["--display", screen.display], ports: try Ports(), environment: desk.environment)
+            defer { host.end() }
+            let chromium = try Chromium()
+            try chromium.navigate("\(try WebShare.address(scheme, port))#\(Self.code)")
+            try chromium.wait(until: WebShare.state("playing"))
+            #expect(try chromium.evaluate(WebShare.hasPackets) as? Bool == (scheme == "http"))
+
+            try chromium.press("f", code: 70, text: "f")
+            try chromium.wait(until: "document.fullscreenElement")
+            try chromium.click("#full")
+            try chromium.wait(until: "!document.fullscreenElement")
+
+            let figures = "document.getElementById('figures')"
+            try chromium.click("#stage")
+            try chromium.press("i", code: 73, text: "i")
+            try chromium.wait(until: "!\(figures).hidden && \(figures).textContent.includes('640 × 360')")
+            try chromium.click("#info")
+            try chromium.wait(until: "\(figures).hidden")
+
+            // What is saved is caught: its name, and the picture.
+            _ = try chromium.evaluate(
+                """
+                (() => {
+                  const make = URL.createObjectURL;
+                  let file = null;
+                  URL.createObjectURL = blob => { file = blob; return make.call(URL, blob); };
+                  HTMLAnchorElement.prototype.click = function() {
+                    createImageBitmap(file).then(it => { window.saved = `${it.width}x${it.height} ${this.download}`; });
+                  };
+                })()
+                """)
+            try chromium.click("#shot")
+            try chromium.wait(until: "window.saved")
+            let saved = try chromium.text("window.saved")
+            #expect(saved.hasPrefix("640x360 ") && saved.hasSuffix(".png"), "\(saved)")
+
+            try chromium.wait(until: "document.getElementById('sound').offsetParent")
+            #expect(try chromium.evaluate("document.getElementById('volume').offsetParent === null") as? Bool == true)
+            try chromium.click("#stage")
+            try chromium.press("m", code: 77, text: "m")
+            try chromium.wait(until: "document.getElementById('volume').offsetParent")
+        }
+
         @Test(.needsSoundServer, .needsFFmpeg, arguments: ["http", "https"])
         func whatTheHostPlaysIsHeardOnceThePersonWantsIt(scheme: String) throws {
             let (desk, room) = (try SoundServer(), try SoundServer())
@@ -149,8 +198,9 @@ extension EndToEnd {
             let player = try desk.play(440)
             defer { player.end() }
             let chromium = try Chromium(sound: room.environment)
-            try chromium.navigate("\(scheme)://127.0.0.1:\(port)/#\(Self.code)")
+            try chromium.navigate("\(try WebShare.address(scheme, port))#\(Self.code)")
             try chromium.wait(until: WebShare.state("playing"))
+            #expect(try chromium.evaluate(WebShare.hasPackets) as? Bool == (scheme == "http"))
             try chromium.wait(until: "document.getElementById('sound').offsetParent")
             #expect(try room.listen(1).levels(of: 440).allSatisfy { $0 < 0.01 })
             try chromium.click("#sound")

@@ -7,14 +7,13 @@ extension EndToEnd {
     struct BrowserTests {
         /// By http, as a guest in a meeting room: the code, the picture, pause, away, and the end.
         @Test func aGuestTypesTheCodeWatchesAndIsSentAway() throws {
-            let address = try #require(Self.lanAddress, "this machine has no address but loopback")
             let scratch = try ScratchDirectory()
             let ports = try Ports()
             let (host, port) = try WebShare.begin(
                 ["--web-code-file", try WebShare.code("482913", in: scratch)], ports: ports, input: .pipe)
             defer { host.end() }
             let chromium = try Chromium()
-            try chromium.navigate("http://\(address):\(port)/")
+            try chromium.navigate(try WebShare.address("http", port))
             try chromium.wait(until: WebShare.state("code"))
             try chromium.type("111111")
             try chromium.press("Enter", code: 13, text: "\r")
@@ -93,11 +92,5 @@ extension EndToEnd {
             #expect(words.contains("Give a certificate and its key as PEM files"), "\(words)")
             expectPlainWords(words)
         }
-
-        /// At which a page isn't a secure context, as at another machine.
-        private static let lanAddress: String? = {
-            let output = try? Tool.run("hostname", ["-I"])
-            return output?.split(separator: " ").map(String.init).first { $0.contains(".") }
-        }()
     }
 }

@@ -7,15 +7,9 @@ extension EndToEnd {
     struct RoomBrowserTests {
         private static func state(_ name: String) -> String { "document.body.dataset.state === '\(name)'" }
 
-        /// At which a page isn't a secure context, as at another machine.
-        private static let lanAddress: String? = {
-            let output = try? Tool.run("hostname", ["-I"])
-            return output?.split(separator: " ").map(String.init).first { $0.contains(".") }
-        }()
-
         /// By http and by https: they wait while nothing is shared, and stay from one share to the next.
         @Test func browsersWaitWatchWaitAgainAndAreSentAway() throws {
-            let address = try #require(Self.lanAddress, "this machine has no address but loopback")
+            let address = try #require(WebShare.lanAddress, "this machine has no address but loopback")
             let scratch = try ScratchDirectory()
             let code = scratch.file("code")
             try Data("482913\n".utf8).write(to: URL(filePath: code))

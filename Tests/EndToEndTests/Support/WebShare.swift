@@ -5,8 +5,22 @@ import Testing
 enum WebShare {
     static func state(_ name: String) -> String { "document.body.dataset.state === '\(name)'" }
 
-    private static let picture =
-        "document.getElementById(document.body.classList.contains('packets') ? 'video' : 'canvas')"
+    /// Whether the picture comes by WebRTC.
+    static let hasPackets = "document.body.classList.contains('packets')"
+
+    private static let picture = "document.getElementById(\(hasPackets) ? 'video' : 'canvas')"
+
+    /// The page's address. By http one at which it isn't a secure context, as at another machine: loopback would be one.
+    static func address(_ scheme: String, _ port: Int) throws -> String {
+        guard scheme == "http" else { return "https://127.0.0.1:\(port)/" }
+        return "http://\(try #require(lanAddress, "this machine has no address but loopback")):\(port)/"
+    }
+
+    /// This machine's, at which others reach it.
+    static let lanAddress: String? = {
+        let output = try? Tool.run("hostname", ["-I"])
+        return output?.split(separator: " ").map(String.init).first { $0.contains(".") }
+    }()
 
     /// Whether the picture changes within a second.
     static let moves = """
