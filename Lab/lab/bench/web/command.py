@@ -1,11 +1,14 @@
 """Scripts/bench web: how soon, how well and at what cost Chromium and Firefox show what a host shares."""
 
 import argparse
+import contextlib
+import dataclasses
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from lab.bench.web import gateway, load, minutes, sound
+from lab.bench.web import gateway, janus, load, minutes, sound
 from lab.bench.web.page import Page, firsts, summary, watching
 from lab.bench.web.place import CLEAN, Place
 from lab.common import build, isolation, records, rows, tables
@@ -77,10 +80,37 @@ def append(found: Figures, figures: Figures) -> None:
 
 # --- From painted to drawn --------------------------------------------------------------------------------------------
 
-# Each with the browser, the page's scheme, the pictures a second, the aim in ms.
-WAYS: dict[str, tuple[type[Browser], str, int, float]] = {
-    "http30": (Chromium, "http", 30, 25), "http60": (Chromium, "http", 60, 35), "https30": (Chromium, "https", 30, 30),
-    "firefox30": (Firefox, "https", 30, 30)}
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How pictures of 1080 rows come to a browser. `scheme`: the page's. `rate`: pictures a second. `aim`: in ms."""
+
+    browser: type[Browser]
+    scheme: str
+    rate: int
+    aim: float
+    by_gateway: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.browser.title} " + ("through a gateway" if self.by_gateway else f"by {self.scheme}")
+
+    @contextlib.contextmanager
+    def sharing(self, place: Place, content: str) -> Iterator[Program]:
+        """A host that browsers can watch in this way."""
+        pattern = place.pattern(content, self.rate)
+        if not self.by_gateway:
+            with place.sharing(*pattern) as host:
+                yield host
+            return
+        with janus.sharing(place, *pattern) as (host, _):
+            yield host
+            # Without its gateway the host would have served the browser itself.
+            janus.wait_for_viewers(host, 1)
+
+
+WAYS = {
+    "http30": Way(Chromium, "http", 30, 25), "http60": Way(Chromium, "http", 60, 35), "https30": Way(Chromium, "https", 30, 30),
+    "firefox30": Way(Firefox, "https", 30, 30), "gateway30": Way(Chromium, "http", 30, 45, by_gateway=True)}
 WARM_UP = 3
 
 
@@ -89,9 +119,9 @@ def latency(options: argparse.Namespace) -> Figures:
     with Place() as place:
         for repetition in range(options.reps):
             for name in in_turn(list(WAYS), repetition):
-                kind, scheme, rate, _ = WAYS[name]
-                with (place.sharing(*place.pattern(options.content, rate)) as host,
-                      watching(place, kind, scheme, options.window) as page):
+                way = WAYS[name]
+                with (way.sharing(place, options.content) as host,
+                      watching(place, way.browser, way.scheme, options.window) as page):
                     time.sleep(WARM_UP)
                     append(found[name], watched(page, host, options.seconds))
     return found
@@ -115,12 +145,15 @@ def watched(page: Page, host: Program, seconds: float) -> Figures:
 
 def latency_lines(row: Figures) -> list[Line]:
     found = []
-    for name, (kind, scheme, rate, aim) in WAYS.items():
+    for name, way in WAYS.items():
+        # Runs from before this way was added haven't got it.
+        if name not in row:
+            continue
         side = {key: median(values) for key, values in row[name].items()}
         found += [
-            judged(f"painted to drawn, {kind.title} by {scheme}, 1080p{rate}: median (p95)", f"{aim:g} ms",
+            judged(f"painted to drawn, {way.title}, 1080p{way.rate}: median (p95)", f"{way.aim:g} ms",
                    f"{number(side['median'])} ({number(side['p95'])}) ms",
-                   side["median"] is not None and side["median"] <= aim),
+                   side["median"] is not None and side["median"] <= way.aim),
             ["  pictures a second; the host's processor time", "", f"{number(side['fps'])}; {number(side['host'], 0)} %", ""]]
     return found
 
