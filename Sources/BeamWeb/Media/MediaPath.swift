@@ -5,19 +5,13 @@ import BeamWire
 final class MediaPath {
     enum Stage {
         /// It was offered the stream. What arrives of DTLS before its answer is kept.
-        case offered(early: [Early])
+        case offered(early: [[UInt8]])
         /// It has answered: the certificate is known, and its handshake may begin once it has an address.
-        case answered(fingerprint: [UInt8], early: [Early])
+        case answered(fingerprint: [UInt8], early: [[UInt8]])
         case handshaking(DTLSConnection, since: MediaTime)
         case established(DTLSConnection, SRTPSession)
         /// For good.
         case over
-    }
-
-    /// A datagram of DTLS that came before its handshake may begin.
-    struct Early {
-        let source: NetworkAddress
-        let bytes: [UInt8]
     }
 
     /// ICE's name and password of the host for this browser.
@@ -39,7 +33,7 @@ final class MediaPath {
     /// A timeout of its handshake is scheduled.
     var hasTimer = false
 
-    /// Datagrams of one address that are kept before the handshake: a long first message comes in two.
+    /// Datagrams that are kept before the browser's answer: a long first message comes in two.
     private static let mostEarly = 4
     /// A browser tries each of its addresses.
     private static let mostAddresses = 8
@@ -98,19 +92,13 @@ final class MediaPath {
         return true
     }
 
-    /// Keeps a datagram of DTLS, which has come from one of `addresses`, until the handshake may begin.
-    func keepEarly(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress) {
+    /// Keeps a datagram of DTLS until the handshake may begin.
+    func keepEarly(_ bytes: UnsafeRawBufferPointer) {
         switch stage {
-        case .offered(let early): stage = .offered(early: adding(bytes, from: source, to: early))
-        case .answered(let fingerprint, let early):
-            stage = .answered(fingerprint: fingerprint, early: adding(bytes, from: source, to: early))
+        case .offered(let early) where early.count < Self.mostEarly: stage = .offered(early: early + [Array(bytes)])
+        case .answered(let fingerprint, let early) where early.count < Self.mostEarly:
+            stage = .answered(fingerprint: fingerprint, early: early + [Array(bytes)])
         default: break
         }
-    }
-
-    private func adding(_ bytes: UnsafeRawBufferPointer, from source: NetworkAddress, to early: [Early]) -> [Early] {
-        let known = early.filter { addresses.contains($0.source) }
-        guard known.count(where: { $0.source == source }) < Self.mostEarly else { return known }
-        return known + [Early(source: source, bytes: Array(bytes))]
     }
 }

@@ -177,7 +177,7 @@ final class MediaPort {
             case 0...3: stun(UnsafeRawBufferPointer(bytes), from)
             case 20...63:
                 guard let (id, path) = path(at: from) else { return }
-                secured(UnsafeRawBufferPointer(bytes), from, id, path, now: .now)
+                secured(UnsafeRawBufferPointer(bytes), id, path, now: .now)
             case 128...191: control(bytes, from)
             default: break
             }
@@ -226,32 +226,29 @@ final class MediaPort {
 
     // MARK: DTLS
 
-    private func secured(
-        _ bytes: UnsafeRawBufferPointer, _ from: NetworkAddress, _ id: ConnectionID, _ path: MediaPath, now: MediaTime
-    ) {
+    private func secured(_ bytes: UnsafeRawBufferPointer, _ id: ConnectionID, _ path: MediaPath, now: MediaTime) {
         switch path.stage {
-        case .offered: path.keepEarly(bytes, from: from)
+        case .offered: path.keepEarly(bytes)
         case .answered:
-            path.keepEarly(bytes, from: from)
+            path.keepEarly(bytes)
             begin(id, path, now: now)
-        case .handshaking(let connection, _), .established(let connection, _):
-            // By http the ICE password can be read: from elsewhere anybody may send something that ends the handshake.
-            if from == path.address { step(connection, bytes, id, path) }
+        case .handshaking(let connection, _): step(connection, bytes, id, path)
+        case .established(let connection, _): step(connection, bytes, id, path)
         case .over: break
         }
     }
 
     /// Begins the handshake with what has come of it, if the browser has answered the offer and has an address.
     private func begin(_ id: ConnectionID, _ path: MediaPath, now: MediaTime) {
-        guard case .answered(let fingerprint, let kept) = path.stage else { return }
-        let early = kept.filter { $0.source == path.address }
-        guard !early.isEmpty, handshakes < Self.mostHandshakes else { return }
+        guard case .answered(let fingerprint, let early) = path.stage, path.address != nil, !early.isEmpty,
+            handshakes < Self.mostHandshakes
+        else { return }
         guard let connection = DTLSConnection(identity, .server, peer: fingerprint) else {
             return over(id, "its certificate's fingerprint can't be used")
         }
         handshakes += 1
         path.stage = .handshaking(connection, since: now)
-        for datagram in early { datagram.bytes.withUnsafeBytes { step(connection, $0, id, path) } }
+        for datagram in early { datagram.withUnsafeBytes { step(connection, $0, id, path) } }
     }
 
     private func step(

@@ -22,9 +22,9 @@ struct BrowserLayer: Sendable {
     static let ring = 4096
     /// Frames are removed in groups, as that moves all others.
     private static let slack = 256
-    /// How long after a keyframe a browser may still begin with it: as long as the next one may have to wait
-    /// (`BrowserKeyframes.interval`).
-    static let joinTime = BrowserKeyframes.interval
+    /// How long after a keyframe a browser may still begin with it: what came since then leaves at once, so not longer. After
+    /// that it waits for the next one, which may be asked for after `BrowserKeyframes.interval`.
+    static let joinTime = BrowserKeyframes.interval / 2
 
     private var frames: [Frame] = []
     /// The position of `frames[0]`, and the one that the next frame gets.

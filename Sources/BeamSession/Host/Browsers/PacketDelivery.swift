@@ -42,7 +42,8 @@ struct PacketDelivery: Sendable {
     /// `bitRate`: the options' bits a second.
     init(_ sources: BrowserSources, bitRate: Int, random: inout some RandomNumberGenerator) {
         self.sources = sources
-        // Below 2¹⁵: if the first packets are lost on a wrap, a browser never finds the others' key (RFC 3711, 3.3.1).
+        // Below 2¹⁵: if the first packets are lost before the numbers wrap, the browser guesses the rollover counter wrong, and
+        // can open none (RFC 3711, 3.3.1).
         history = PacketHistory(first: UInt16.random(in: 0..<1 << 15, using: &random))
         soundSequence = UInt16.random(in: 0..<1 << 15, using: &random)
         pacing = TokenBucket(
