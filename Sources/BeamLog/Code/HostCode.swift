@@ -75,7 +75,7 @@ public struct HostCode: Sendable {
         expiry = current != nil && service == .everybody ? now + Self.lifetime : nil
     }
 
-    /// A viewer was let in by the code. Returns whether the code is replaced.
+    /// A viewer was let in by the code, or others may have read it. Returns whether the code is replaced.
     package mutating func used(random: inout some RandomNumberGenerator, now: MediaTime) -> Bool {
         guard case .one(let isRenewed) = service else { return false }
         replace(isRenewed ? .random(using: &random) : nil, now: now)
@@ -123,6 +123,8 @@ public struct CodeChange: Hashable, Sendable {
     public enum Reason: String, Sendable {
         /// It has let in a viewer, and serves one only.
         case used
+        /// A browser's person has typed it, and wasn't let in; others may have read it.
+        case typed
         /// Its time is over.
         case time
         /// The person has asked for a new one.

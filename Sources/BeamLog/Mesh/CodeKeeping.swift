@@ -51,7 +51,7 @@ extension MeshCode.Why {
         case .time: self = .time
         case .asked, .byMember: self = .asked
         case .wrongTries: self = .wrongTries
-        case .used, .given, .roomsJoined, .memberPutOut: return nil
+        case .used, .typed, .given, .roomsJoined, .memberPutOut: return nil
         }
     }
 

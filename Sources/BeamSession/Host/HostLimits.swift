@@ -31,6 +31,8 @@ enum HostLimits {
     static let revealTimeout = Duration.seconds(2)
     /// Lines (version 1) or messages (version 2) that a connection may send before admission.
     static let messagesBeforeAdmission = 64
+    /// Codes that a browser's page may send in pauses after wrong ones.
+    static let codesInPause = 5
     /// The malformed line at which an admitted version 1 viewer is refused.
     static let malformedLines = 16
 

@@ -67,6 +67,7 @@ extension CodeChange.Reason {
     fileprivate var word: String {
         switch self {
         case .used: "used"
+        case .typed: "typed"
         case .time: "time"
         case .asked: "asked"
         case .wrongTries: "wrong-codes"

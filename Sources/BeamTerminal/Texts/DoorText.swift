@@ -90,6 +90,7 @@ public struct DoorText: Sendable {
     static func why(_ reason: CodeChange.Reason, member: String?, isFile: Bool) -> String? {
         switch reason {
         case .used: isFile ? nil : "This code was used."
+        case .typed: isFile ? nil : "The last code was typed in a browser that wasn't let in; others may have read it."
         case .time: "The last code has served for ten minutes."
         case .wrongTries:
             "\(HostCode.mostWrongTries) wrong codes were typed\(member.map { ", the last one at “\($0)”" } ?? "")."

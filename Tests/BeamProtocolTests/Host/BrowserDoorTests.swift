@@ -97,9 +97,21 @@ struct BrowserDoorTests {
         let reasons = host.takeEvents().compactMap { event -> CodeChange.Reason? in
             if case .webCodeChanged(let change) = event { change.reason } else { nil }
         }
-        #expect(reasons == [.used])
+        #expect(reasons == [.typed])
         host.advance(by: .seconds(70))
         #expect(session(come(&host, 21, from: 21, code: before)) == nil, "nor for whoever has heard it")
+    }
+
+    /// Guesses in the pause aren't counted.
+    @Test func whoGoesOnTypingInThePauseIsClosed() {
+        var host = HostBench(.none, webCode: HostCode(given: Self.code, isRenewed: true))
+        for number in 1...8 { come(&host, UInt64(number), from: number, code: Self.wrong) }
+        host.handle(.browserOpened(browser(20), from: address(20)))
+        for number in 1...HostLimits.codesInPause + 1 {
+            host.handle(.browserHello(browser(20), BrowserHello(code: Self.wrong, kind: "Chrome")))
+            let isTooMuch = number > HostLimits.codesInPause
+            #expect(refusal(host.takeVerdicts(browser(20))) == (isTooMuch ? .violation : nil))
+        }
     }
 
     @Test func theNativeCodeOpensNothingToABrowser() {

@@ -12,13 +12,13 @@ extension Door {
     }
 
     mutating func browserHello(_ id: ConnectionID, _ hello: BrowserHello, now: MediaTime) {
+        let isRightCode = hello.code != nil && hello.code == webCode?.current
+        // Whoever listens on the network has read it, if it came by http: it is used up, whatever it was good for.
+        defer { if isRightCode { spendWebCode(connections[id]?.viewer == nil ? .typed : .used, now: now) } }
         guard let connection = connections[id], connection.isBrowser else { return }
         guard connection.isUnadmitted, !connection.isAsking else {
             return violated(id, reason: "it sent a message out of turn", now: now)
         }
-        let isRightCode = hello.code != nil && hello.code == webCode?.current
-        // Whoever listens on the network has read it, if it came by http: it is used up, whatever it was good for.
-        defer { if isRightCode { spendWebCode(now: now) } }
         guard connections[id]?.messages.admits(now: now) == true else {
             return violated(id, reason: MessageRate.reason, now: now)
         }
@@ -56,14 +56,21 @@ extension Door {
     // MARK: The code
 
     private mutating func typed(isRight: Bool, on id: ConnectionID, now: MediaTime) {
-        if let pause = webGuard.pause(now: now) { return outputs.append(.browser(id, .wrongCode(pause: pause))) }
+        if let pause = webGuard.pause(now: now) {
+            // The page waits until the pause is over. Others would guess, uncounted, to have the code replaced.
+            guard let count = connections[id]?.codesInPause, count < HostLimits.codesInPause else {
+                return violated(id, reason: "it typed codes in a pause", now: now)
+            }
+            connections[id]?.codesInPause = count + 1
+            return outputs.append(.browser(id, .wrongCode(pause: pause)))
+        }
         guard isRight else { return webCodeWrong(id, now: now) }
         admitBrowser(id, now: now)
     }
 
     /// A code that serves one browser is replaced.
-    private mutating func spendWebCode(now: MediaTime) {
-        if webCode?.used(random: &random, now: now) == true { webCodeChanged(.used, now: now) }
+    private mutating func spendWebCode(_ reason: CodeChange.Reason, now: MediaTime) {
+        if webCode?.used(random: &random, now: now) == true { webCodeChanged(reason, now: now) }
     }
 
     private mutating func webCodeWrong(_ id: ConnectionID, now: MediaTime) {

@@ -401,7 +401,7 @@ struct ViewerLimits: Sendable {
     /// is reserved for paired devices.
     let unknownViewers: Int
     let unknownViewersPerPrefix: Int
-    /// A class may come from behind one address.
+    /// A whole class may share one address (NAT).
     let browsersPerAddress: Int
 
     init(_ viewers: Int) {

@@ -22,6 +22,8 @@ struct HostConnection: Sendable {
     var isDeclined = false
     /// A viewer's proof of the code, which may not be checked yet.
     var heldProof: [UInt8]?
+    /// How many codes a browser has sent in pauses after wrong ones.
+    var codesInPause = 0
     var messages = MessageRate()
 
     init(from address: IPAddress) { self.address = address }
