@@ -20,7 +20,7 @@ const page = {
   entry: null,
   gateway: null,
   tries: 0,
-  /// The bytes of its stream so far, since when no more have come, and the number of checks since then.
+  /// bytes: of its stream so far; since: when they last grew; checks: how many checks ago.
   arrived: null,
   /// When the host has destroyed its mountpoint there, if none has followed.
   destroyedSince: null,
@@ -60,7 +60,9 @@ const page = {
 
   /// Another link was opened in this tab.
   linked() {
-    if (['connecting', 'waiting', 'playing'].includes(this.state)) return this.takeFragment();
+    const isEntering = ['connecting', 'waiting'].includes(this.state) && !this.lostSince;
+    const isWatching = this.state === 'playing' && !(this.arrived?.checks >= mostChecks);
+    if (isEntering || isWatching) return this.takeFragment();
     this.leave();
     this.begin();
   },
@@ -97,6 +99,8 @@ const page = {
     screenView.card(headline ?? (entry ? words.typeCode : words.askOnly), headline ? this.wayBack : '', { entry, ask });
     element('code').disabled = element('enter').disabled = false;
     if (!entry) return;
+    // It is used up.
+    if (root.code === 'one') element('code').value = '';
     element('code').focus();
     element('code').select();
   },
@@ -518,12 +522,11 @@ element('full').addEventListener('click', () => fullScreen.toggle());
 element('shot').addEventListener('click', () => takeScreenshot(page.stream));
 element('info').addEventListener('click', () => statistics.toggle(() => page.stream));
 element('stage').addEventListener('dblclick', () => { if (!element('full').hidden) fullScreen.toggle(); });
-// The keys that the buttons' titles name; not while something in the toolbar has the focus (WCAG 2.1.4).
+// The keys that the buttons' titles name.
 addEventListener('keydown', event => {
   if (page.state !== 'playing' || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const bar = element('bar'), key = event.key.toUpperCase();
-  if (bar.contains(event.target)) return;
-  [...bar.children].find(one => one.getAttribute('aria-keyshortcuts') === key && !one.hidden)?.click();
+  const key = event.key.toUpperCase();
+  [...element('bar').children].find(one => one.getAttribute('aria-keyshortcuts') === key && !one.hidden)?.click();
 });
 addEventListener('hashchange', () => { if (location.hash) page.linked(); });
 document.addEventListener('visibilitychange', () => {

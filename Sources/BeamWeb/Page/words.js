@@ -14,7 +14,7 @@ const languages = {
     askOnly: `Ask the person at ${quoted.en} to let you in`,
     sixDigits: 'The code has six digits.',
     wrongCode: 'That isn’t the code that the host shows.',
-    wrongCodeWait: seconds => `Wrong codes were typed too often. Try again in ${seconds} s.`,
+    wrongCodeWait: seconds => `Wrong codes were typed too often. In ${seconds} s, type the code that the host shows then.`,
     noEntry: `${quoted.en} lets nobody in by the web at the moment`,
     connecting: `Connecting to ${quoted.en}…`,
     asked: `The person at ${quoted.en} is asked to let you in`,
@@ -108,7 +108,7 @@ const languages = {
     askOnly: `Die Person an ${quoted.de} um Einlass bitten`,
     sixDigits: 'Der Code hat sechs Ziffern.',
     wrongCode: 'Das ist nicht der Code, den der Host zeigt.',
-    wrongCodeWait: seconds => `Zu oft wurden falsche Codes eingegeben. In ${seconds} s noch einmal versuchen.`,
+    wrongCodeWait: seconds => `Zu oft wurden falsche Codes eingegeben. In ${seconds} s den Code eingeben, den der Host dann zeigt.`,
     noEntry: `${quoted.de} lässt zurzeit niemanden über das Web ein`,
     connecting: `Verbindung mit ${quoted.de}…`,
     asked: `Die Person an ${quoted.de} wird um Einlass gebeten`,
@@ -154,7 +154,7 @@ const languages = {
     unusableGateway: 'Er hat kein H.264 in WebRTC. Ein anderer kann es.',
     linkNeeded: 'Den Link öffnen, den der Host gibt',
     linkNeededDetail: address => 'Ein Link gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'
-      + (address ? ` Bei ${address} kann man stattdessen den Code eingeben, den der Host zeigt.` : ''),
+      + (address ? ` Unter ${address} kann man stattdessen den Code eingeben, den der Host zeigt.` : ''),
     waitingGateway: 'Das Bild kommt über ein Gateway…',
     gatewayUnreachable: 'Das Gateway ist nicht erreichbar',
     gatewayUnreachableDetail: 'Dieser Browser erreicht das Gateway nicht, über das das Bild kommt: es ist vielleicht aus, '
