@@ -57,6 +57,35 @@ extension EndToEnd {
             try chromium.wait(until: WebShare.state("ended"))
         }
 
+        /// By a real browser: a name that another site has bound to this machine's address, and a page of another origin.
+        @Test func anotherSiteGetsNothing() throws {
+            let scratch = try ScratchDirectory()
+            let (host, port) = try WebShare.begin(
+                ["--web-code-file", try WebShare.code("482913", in: scratch)], ports: try Ports())
+            defer { host.end() }
+            let chromium = try Chromium(bound: "bound.example")
+            try chromium.navigate("http://bound.example:\(port)/#482913")
+            try chromium.wait(until: "document.body?.textContent.includes('known by that name')")
+
+            // The host alone is to refuse, so the page's own policy rests.
+            _ = try chromium.send("Page.setBypassCSP", ["enabled": true])
+            try chromium.navigate("http://localhost:\(port)/")
+            try chromium.wait(until: WebShare.state("code"))
+            func opens(_ name: String) throws -> Bool? {
+                try chromium.evaluate(
+                    """
+                    new Promise(done => {
+                      const socket = new WebSocket('ws://\(name):\(port)/ws');
+                      socket.onopen = () => { socket.close(); done(true); };
+                      socket.onerror = () => done(false);
+                    })
+                    """) as? Bool
+            }
+            #expect(try opens("127.0.0.1") == false)
+            #expect(try opens("localhost") == true)
+            #expect(host.events("paired").isEmpty)
+        }
+
         /// Nobody is at the host's terminal: the page says so, and nothing is let in.
         @Test func withoutACodeOrAPersonThePageSaysThatNobodyIsLetIn() throws {
             let (host, port) = try WebShare.begin([], ports: try Ports())

@@ -11,7 +11,7 @@ extension EndToEnd {
             let sofa = try PrivateMachine(beside: hall)
             let (first, second) = (try Machine(), try Machine())
             let receiver = try hall.start(
-                ["watch", "--wait", "--no-window", "--json", "--name", "Hall 3", "-m", "640", "--time-limit", "120"],
+                ["watch", "--wait", "--no-window", "--json", "--name", "Hall 3", "-m", "160", "--time-limit", "120"],
                 input: .terminal)
             defer { receiver.end() }
             #expect(try receiver.waitFor("waiting").number("port") == 52349)
@@ -31,7 +31,7 @@ extension EndToEnd {
             try sender.waitFor("receiver") { $0.string("state") == "showing" }
             let picture = try receiver.waitFor("first-frame")
             #expect(picture.string("host") == "Sofa" && sender.events("device-paired").count == 1)
-            #expect(picture.number("width") == 640, "as it wishes")
+            #expect(picture.number("width") == 160, "as it wishes")
 
             let busy = try send(second)
             defer { busy.end() }

@@ -25,10 +25,11 @@ final class Chromium {
     ///   - language: such as `de`.
     ///   - prefix: a command that it is run with, such as `ip netns exec NAME`.
     ///   - trustsAll: it takes any certificate without a warning.
+    ///   - bound: a name that means 127.0.0.1 to it.
     ///   - sound: the environment of the sound server that it plays to; nil: to none.
     init(
         width: Int = 1280, height: Int = 800, isPhone: Bool = false, isDark: Bool = true, language: String = "en",
-        prefix: [String] = [], trustsAll: Bool = true, sound: [String: String?]? = nil
+        prefix: [String] = [], trustsAll: Bool = true, bound: String? = nil, sound: [String: String?]? = nil
     ) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "beamroom-chromium-\(UUID().uuidString)")
         self.folder = folder
@@ -45,6 +46,7 @@ final class Chromium {
             "--lang=\(language)", "--accept-lang=\(language)", "--window-size=\(width),\(height)",
         ]
         if trustsAll { arguments.append("--ignore-certificate-errors") }
+        if let bound { arguments.append("--host-resolver-rules=MAP \(bound) 127.0.0.1") }
         if sound == nil { arguments.append("--mute-audio") }
         process.arguments = arguments + ["about:blank"]
         var variables = ProcessInfo.processInfo.environment
