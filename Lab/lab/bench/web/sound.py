@@ -10,11 +10,12 @@ from lab.bench.web.place import Place
 from lab.common.browsers import Chromium
 from lab.common.numbers import number
 from lab.common.screens import new_screen
+from lab.common.stolen import Stolen
 from lab.common.tables import judged
 
 Figures = dict[str, Any]
 # In seconds, with and without --long.
-LONG, SHORT = 180, 20
+LONG, SHORT = 180, 60
 # Until buffers have found their size; and how often what was drawn is fetched.
 SETTLE, FETCH = 5, 5
 # In ms.
@@ -72,10 +73,10 @@ def measured(scheme: str, seconds: float, window: tuple[int, int]) -> Figures:
         time.sleep(SETTLE)
         page.align()
         page.seen()
-        begin, used = time.monotonic(), host.processor()
+        begin, used, stolen = time.monotonic(), host.processor(), Stolen()
         seen = fetched(page, begin + seconds)
         end = time.monotonic()
-        cost = (host.processor() - used) / (end - begin) * 100
+        cost, taken = (host.processor() - used) / (end - begin) * 100, stolen.percent()
         # The last click has come by then.
         time.sleep(1)
         seen += page.seen()
@@ -85,7 +86,7 @@ def measured(scheme: str, seconds: float, window: tuple[int, int]) -> Figures:
         heard = recording.clicks()
         found = skew.figures(beeper, flashes(seen), recording, begin, end)
         return {**found, "own": listening.spread(listening.delays(own, heard[heard > own[0]])), "host": cost,
-                "clock": page.error * 1e3, "lost_by_card": lost(beeper.times("lost"), begin, end)}
+                "clock": page.error * 1e3, "stolen": taken, "lost_by_card": lost(beeper.times("lost"), begin, end)}
 
 
 def lost(times: list[float], begin: float, end: float) -> int:
@@ -125,4 +126,8 @@ def lines(row: Figures) -> list[list[str]]:
              f" {side['found']} of {side['flashes']}", ""],
             ["  Chromium's own part: from a script's click to the recorder, median (p95)", "",
              f"{number(side['own']['median'])} ({number(side['own']['p95'])}) ms", ""]]
+        # Runs from before 2026-11-29 haven't got it.
+        if "stolen" in side:
+            found.append(["  processor time that other machines took from this one (steal)", "",
+                          f"{number(side['stolen'])} %", ""])
     return found
