@@ -56,6 +56,8 @@ public enum RTCPError: Error, Hashable, Sendable {
 public struct RTCPReader: Sendable {
     public enum Item: Sendable, Hashable {
         case report(ReceptionReport)
+        /// It reports on nothing, as nothing has come since its last report (RFC 3550, 6.4.2): it is there.
+        case presence
         /// Packets of a source that didn't arrive (RFC 4585, 6.2.1): a sequence number, and a bit for each of the 16
         /// after it.
         case missing(source: UInt32, first: UInt16, following: UInt16)
@@ -96,6 +98,7 @@ public struct RTCPReader: Sendable {
         // A sender report has 20 bytes of its own before the blocks.
         case (200, _), (201, _):
             guard reader.bytes(kind == 200 ? 24 : 4) != nil else { throw .lengthLies }
+            if count == 0 { body(.presence) }
             for _ in 0..<count {
                 guard let report = ReceptionReport(&reader) else { throw .lengthLies }
                 body(.report(report))

@@ -332,6 +332,23 @@ struct BrowserStreamTests {
         #expect(simulation.faults == [])
     }
 
+    /// The host sends nothing to a browser that is silent, so that this has nothing to report on when its network is back: it
+    /// sends reports without blocks then.
+    @Test func aBrowserThatReportsOnNothingIsThereAgain() {
+        var simulation = BrowserSimulation()
+        simulation.add(1)
+        simulation.run(2)
+        simulation.browsers[0].isAsleep = true
+        simulation.run(9)
+        let sent = simulation.bursts.count
+        for _ in 0..<3 {
+            simulation.say([0x80, 201, 0, 1, 0, 0, 0, 1], 1)
+            simulation.run(1)
+        }
+        #expect(simulation.bursts.count > sent + 30)
+        #expect(simulation.events.allSatisfy { if case .evict = $0.event { false } else { true } })
+    }
+
     @Test func aBrowserWhoseReportsStopIsOver() {
         var simulation = BrowserSimulation()
         simulation.add(1)

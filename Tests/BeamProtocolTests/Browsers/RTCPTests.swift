@@ -63,6 +63,7 @@ struct RTCPTests {
         let padded: [UInt8] = [0xA1, 206, 0, 3, 0, 0, 0, 1, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 4]
         #expect(Self.items(padded).items == [.keyframe(source: 0x1122_3344)])
         #expect(Self.items([0x81, 203, 0, 1, 0, 0, 0, 1]).items == [.goodbye])
+        #expect(Self.items([0x80, 201, 0, 1, 0, 0, 0, 1]).items == [.presence])
     }
 
     @Test func lyingLengthsEndTheReading() {

@@ -16,7 +16,7 @@ extension BrowserStream {
             case .missing(source, let first, let following):
                 missing += lookUp(first, following, index, now: now)
             case .keyframe(source): wantsKeyframe = true
-            case .report, .missing, .keyframe, .goodbye: break
+            case .report, .presence, .missing, .keyframe, .goodbye: break
             }
         }
         guard isRead else { return }
