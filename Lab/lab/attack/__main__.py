@@ -17,7 +17,7 @@ from lab.common.trouble import main
 
 MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "hosts", "patches",
            "patchrequests", "members", "equals", "equalswords", "equalsplaces", "equalsrooms", "browsers", "browsersports",
-           "browsersgarbage", "gateways")
+           "browsersgarbage", "browserscontrol", "gateways")
 # IPv6 addresses of attackers, of two prefixes, on the private network's loopback.
 ADDRESSES = ["fd77:1::1/64", *(f"fd77:2::{number:x}/64" for number in range(1, 65)), "fd77:3::1/64"]
 ResultRow = dict[str, Any]
