@@ -12,48 +12,58 @@ import Testing
 struct GatewayPageTests {
     private static func state(_ name: String) -> String { "document.body.dataset.state === '\(name)'" }
 
+    /// A gateway that has a host's mountpoint, and the page for it, as a file.
+    private struct Place {
+        let janus: Janus
+        let gateway: TestGateway
+        let door: GatewayDoor
+        let page: URL
+        var link: String { page.absoluteString + door.fragment }
+
+        init(host: String? = nil) throws {
+            janus = try Janus()
+            let address = try GatewayAddress(janus.address)
+            gateway = try TestGateway(janus.address, try janus.credentials)
+            try #require(gateway.isReady())
+            door = GatewayDoor(address, gateway.point, try janus.credentials)
+            page = janus.folder.appending(path: "index.html")
+            try Data(WebPage.alone(gateway: address, host: host).utf8).write(to: page)
+        }
+
+        func film() -> Film {
+            Film(PixelSize(width: 640, height: 360), gateway.told) { [gateway] in gateway.gateway.submit($0) }
+        }
+    }
+
     @Test func whoHasTheLinkWatches() throws {
-        let janus = try Janus()
-        let address = try GatewayAddress(janus.address)
-        let gateway = try TestGateway(janus.address, try janus.credentials)
-        let film = Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
-        try #require(gateway.isReady())
-        let file = janus.folder.appending(path: "index.html")
-        try Data(WebPage.alone(gateway: address, host: "http://192.0.2.7:52347").utf8).write(to: file)
+        let place = try Place(host: "http://192.0.2.7:52347")
+        let film = place.film()
         let chromium = try Chromium()
-        try chromium.navigate(file.absoluteString)
+        try chromium.navigate(place.page.absoluteString)
         try chromium.wait(until: Self.state("code"))
         #expect(try chromium.text("document.getElementById('detail').textContent").contains("http://192.0.2.7:52347"))
         #expect(try chromium.evaluate("document.getElementById('code').offsetParent === null") as? Bool == true)
 
-        let door = GatewayDoor(address, gateway.point, try janus.credentials)
         try chromium.navigate("about:blank")
-        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.navigate(place.link)
         try chromium.wait(until: Self.state("playing"))
         // It doesn't stay in the history.
         #expect(try chromium.text("location.hash") == "")
         #expect(try chromium.number("document.getElementById('video').videoWidth") == 640)
 
         try chromium.navigate("about:blank")
-        let wrong = door.fragment.replacing(/pin=[^&]*/, with: "pin=guess")
-        try chromium.navigate(file.absoluteString + wrong)
+        try chromium.navigate(place.link.replacing(/pin=[^&]*/, with: "pin=guess"))
         try chromium.wait(until: Self.state("refused"))
         withExtendedLifetime(film) {}
     }
 
     /// As while the host has paused. The link needn't be opened again.
     @Test func whoeverSawNoPictureCanTryAgain() throws {
-        let janus = try Janus()
-        let address = try GatewayAddress(janus.address)
-        let gateway = try TestGateway(janus.address, try janus.credentials)
-        try #require(gateway.isReady())
-        let file = janus.folder.appending(path: "index.html")
-        try Data(WebPage.alone(gateway: address, host: nil).utf8).write(to: file)
+        let place = try Place()
         let chromium = try Chromium()
-        let door = GatewayDoor(address, gateway.point, try janus.credentials)
-        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.navigate(place.link)
         try chromium.wait(until: Self.state("unreachable"))
-        let film = Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
+        let film = place.film()
         try chromium.evaluate("document.getElementById('again').click()")
         try chromium.wait(until: Self.state("playing"))
         withExtendedLifetime(film) {}
@@ -61,18 +71,12 @@ struct GatewayPageTests {
 
     /// The host ends: at first it may be about to make another mountpoint.
     @Test func theEndOfTheShareIsSaid() throws {
-        let janus = try Janus()
-        let address = try GatewayAddress(janus.address)
-        let gateway = try TestGateway(janus.address, try janus.credentials)
-        let film = Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
-        try #require(gateway.isReady())
-        let file = janus.folder.appending(path: "index.html")
-        try Data(WebPage.alone(gateway: address, host: nil).utf8).write(to: file)
+        let place = try Place()
+        let film = place.film()
         let chromium = try Chromium()
-        let door = GatewayDoor(address, gateway.point, try janus.credentials)
-        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.navigate(place.link)
         try chromium.wait(until: Self.state("playing"))
-        gateway.gateway.shutdown()
+        place.gateway.gateway.shutdown()
         try chromium.wait(until: Self.state("lost"))
         try chromium.wait(
             until: "document.getElementById('detail').textContent.startsWith('The share may have ended')")
@@ -84,26 +88,17 @@ struct GatewayPageTests {
 
     /// A host that was killed sends nothing more, and its mountpoint stays.
     @Test func thePageSaysSinceWhenNoPictureHasCome() throws {
-        let janus = try Janus()
-        let address = try GatewayAddress(janus.address)
-        let gateway = try TestGateway(janus.address, try janus.credentials)
-        func film() -> Film {
-            Film(PixelSize(width: 640, height: 360), gateway.told) { gateway.gateway.submit($0) }
-        }
-        try #require(gateway.isReady())
-        var running: Film? = film()
-        let file = janus.folder.appending(path: "index.html")
-        try Data(WebPage.alone(gateway: address, host: nil).utf8).write(to: file)
+        let place = try Place()
+        var running: Film? = place.film()
         let chromium = try Chromium()
-        let door = GatewayDoor(address, gateway.point, try janus.credentials)
-        try chromium.navigate(file.absoluteString + door.fragment)
+        try chromium.navigate(place.link)
         try chromium.wait(until: Self.state("playing"))
         withExtendedLifetime(running) {}
         running = nil
         try chromium.wait(
             until: "document.getElementById('banner').textContent.startsWith('No picture has come since')")
         #expect(try chromium.evaluate(Self.state("playing")) as? Bool == true)
-        running = film()
+        running = place.film()
         try chromium.wait(until: "document.getElementById('banner').textContent === ''")
         withExtendedLifetime(running) {}
     }
