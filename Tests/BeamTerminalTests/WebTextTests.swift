@@ -23,6 +23,8 @@ struct WebTextTests {
     @Test func addressesAreThoseThatOthersReach() {
         let all = [Self.lan, Self.v6, Self.linkLocal]
         #expect(text().addresses(all) == ["http://192.0.2.7:52347", "http://[2001:db8::7]:52347"])
+        let many = (1...9).map { LocalAddress("192.0.2.\($0)", on: "eth\($0)") }
+        #expect(text().addresses(many).count == 9, "each that others can reach")
         #expect(text(httpsOnly: true).addresses([Self.lan]) == ["https://192.0.2.7:52347"])
         #expect(text(unavailable: "libsrtp2 is missing").addresses([Self.lan]) == ["https://192.0.2.7:52347"])
         #expect(text(bind: "192.0.2.9").addresses(all) == ["http://192.0.2.9:52347"])

@@ -14,16 +14,12 @@ struct WebText: Sendable {
     /// Nobody vouches for it.
     var hasOwnCertificate: Bool
 
-    private static let mostAddresses = 4
-
     /// The addresses of the page, the likeliest first; empty: this machine has none on a network.
     func addresses(_ all: [LocalAddress] = LocalAddresses.reachable()) -> [String] {
         let text = AddressText(purpose: "", command: "", bindAddress: bindAddress, port: web.port)
         let reachable = text.listened(all).filter { !$0.isLinkLocalV6 }
         let scheme = isHTTPSOnly || web.packetsUnavailable != nil ? "https" : "http"
-        return reachable.prefix(Self.mostAddresses).map {
-            "\(scheme)://\(Endpoint(host: $0.text, port: web.port))"
-        }
+        return reachable.map { "\(scheme)://\(Endpoint(host: $0.text, port: web.port))" }
     }
 
     /// - Parameter code: that browsers' persons type; nil: none is shown.
