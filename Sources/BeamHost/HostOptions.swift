@@ -125,8 +125,8 @@ public enum HostNotice: Sendable {
     case recordingHasGaps
     /// The recording has ended; sharing goes on. `reason` is for a person.
     case recordingFailed(reason: String)
-    /// A browser gets the picture, that long after it was let in.
-    case browserStarted(session: String, after: Duration)
+    /// A browser gets the picture, that long after it was let in. `gateway`: by which, as its page says; nil: by this host.
+    case browserStarted(session: String, after: Duration, gateway: String?)
     /// What has become of a gateway; its address.
     case gateway(String, GatewayEvent)
     /// What the sound is captured from, and whether it can be. Sent first when that is known, then on each change.
@@ -203,7 +203,11 @@ public struct HostReport: Sendable {
     public var gateways: [GatewayFigures] = []
     /// A relay passes frames on as they came: `encoded` are these, and nothing is captured or replaced.
     public var isPassedOn = false
-    public var viewersAtGateways: Int { gateways.reduce(0) { $0 + $1.viewers } }
+    /// Those who watch at gateways by a link, and so aren't among `viewers`. Gateways tell every 2 s how many they have.
+    public var viewersAtGateways: Int {
+        let own = viewers.count { $0.gateway != nil && $0.isWatching }
+        return max(0, gateways.reduce(0) { $0 + $1.viewers } - own)
+    }
 
     /// A simulcast layer.
     public struct Layer: Sendable, Hashable {

@@ -180,7 +180,9 @@ final class WebSink: FrameSink {
     private static func report(_ event: WebEvent, _ link: Link, _ onNotice: (HostNotice) -> Void) {
         switch event {
         case .stream(.started(let id, let time)):
-            if let session = link.session(id) { onNotice(.browserStarted(session: session, after: time)) }
+            if let session = link.session(id) {
+                onNotice(.browserStarted(session: session, after: time, gateway: nil))
+            }
         case .stream(.layer(let id, let isReduced)):
             if let session = link.session(id) {
                 onNotice(.session(.layerChanged(session: session, isReduced: isReduced)))
@@ -193,7 +195,10 @@ final class WebSink: FrameSink {
         // Told by the figures.
         case .stream(.behind), .stream(.caughtUp): break
         case .failed(let id, let reason): link.failed(id, reason: reason)
-        case .sentOn(let id, let gateway): link.failed(id, reason: "it watches by the gateway \(gateway)")
+        case .startedAtGateway(let id, let gateway, let time):
+            if let session = link.session(id) {
+                onNotice(.browserStarted(session: session, after: time, gateway: gateway))
+            }
         case .acceptingPaused(let reason): onNotice(.session(.acceptingPaused(reason: reason)))
         case .listeningFailed(let reason): onNotice(.session(.listeningFailed(reason: reason)))
         case .listeningAgain: onNotice(.session(.listeningAgain))
@@ -244,7 +249,9 @@ final class WebSink: FrameSink {
             web.figures.compactMap { figures in link.session(figures.id).map { ($0, figures) } },
             uniquingKeysWith: { $1 })
         for index in viewers.indices where viewers[index].isBrowser {
-            guard let stream = known[viewers[index].session]?.stream else { continue }
+            guard let figures = known[viewers[index].session] else { continue }
+            (viewers[index].gateway, viewers[index].isWatching) = (figures.gateway, figures.isWatching)
+            guard let stream = figures.stream else { continue }
             viewers[index].isWatching = stream.frames > 0
             viewers[index].isReduced = stream.isReduced
             (viewers[index].frames, viewers[index].keyframes) = (stream.frames, stream.keyframes)

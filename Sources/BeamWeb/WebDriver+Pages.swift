@@ -58,6 +58,7 @@ extension WebDriver {
             case .answer(let sdp): answer(page, sdp)
             case .drawn(let number): stream.acknowledged(number, by: page.id, now: .now)
             case .sound(let isOn): stream.setHears(isOn, by: page.id)
+            case .watching: watching(page)
             case .pong: break
             }
         } catch {
@@ -114,7 +115,15 @@ extension WebDriver {
             admitUnits(page)
         }
         page.send(.resumed)
+        renewToken(of: page)
         tellState(page)
+    }
+
+    private func watching(_ page: Page) {
+        guard let gateway = page.gateway, !page.isWatching else { return }
+        page.isWatching = true
+        let address = gateway.address.description
+        handlers.onEvent(.startedAtGateway(page.id, address: address, after: .now - page.since))
     }
 
     private func answer(_ page: Page, _ sdp: String) {
@@ -161,8 +170,10 @@ extension WebDriver {
     }
 
     private func admit(_ page: Page, _ form: PageMessage.StreamForm) {
+        let gateway = page.takesPackets ? nextGateway(for: page) : nil
+        // A gateway speaks WebRTC.
+        let form = gateway == nil ? form : .packets
         page.enter(.admitted(form), now: .now)
-        if page.takesPackets, let gateway = nextGateway(for: page) { return send(page, on: gateway) }
         if let connection = page.connection { listener?.identified(connection.id) }
         if page.isSecure {
             let token = PageToken.random()
@@ -172,6 +183,10 @@ extension WebDriver {
         page.send(.admitted(token: page.token))
         switch form {
         case .packets:
+            if let gateway {
+                send(page, on: gateway)
+                break
+            }
             guard let media else { return }
             var random = SystemRandomNumberGenerator()
             let sources = BrowserSources(hasSound: options.stream.hasSound, random: &random)
@@ -191,12 +206,20 @@ extension WebDriver {
         return reached[gatewayTurn]
     }
 
-    /// The browser watches by a gateway: the host has nothing more to do with it.
+    /// The browser watches by a gateway, and keeps its place here.
     private func send(_ page: Page, on gateway: GatewayDoor) {
-        page.send(.admitted(token: nil))
+        page.gateway = gateway
+        page.tokenDue = gateway.renewal.map { .now + $0 }
         page.send(.gateway(gateway.entry()))
-        handlers.onEvent(.sentOn(page.id, gateway: gateway.address.description))
-        end(page)
+    }
+
+    /// Gives a page at a gateway another token, if it needs one at all.
+    private func renewToken(of page: Page) {
+        guard let gateway = page.gateway, let renewal = gateway.renewal, let token = gateway.entry().token else {
+            return
+        }
+        page.tokenDue = .now + renewal
+        page.send(.gatewayToken(token))
     }
 
     private func admitUnits(_ page: Page) {
@@ -274,6 +297,7 @@ extension WebDriver {
             page.nextPing = now + WebTimes.ping
             page.send(.ping)
         }
+        if let due = page.tokenDue, now >= due { renewToken(of: page) }
     }
 
     // MARK: The end of a page
@@ -319,7 +343,9 @@ extension WebDriver {
             if case .admitted(let form) = page.state, figures != nil {
                 way = form == .units ? .units : media?.usesGCM(page.id) == true ? .packetsGCM : .packets
             }
-            return WebFigures(id: page.id, way: way, isSecure: page.isSecure, stream: figures)
+            return WebFigures(
+                id: page.id, way: way, isSecure: page.isSecure, stream: figures,
+                gateway: page.gateway?.address.description, isWatching: page.isWatching)
         }
     }
 }

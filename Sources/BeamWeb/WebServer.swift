@@ -180,7 +180,12 @@ public struct WebFigures: Sendable, Hashable {
     /// Nil before its stream has begun.
     public var way: Way?
     public var isSecure: Bool
+    /// The host's own; nil before it has begun, and for those at a gateway.
     public var stream: BrowserFigures?
+    /// The address of the gateway by which it watches.
+    public var gateway: String?
+    /// It has said that it shows that gateway's picture.
+    public var isWatching = false
 }
 
 public enum WebEvent: Sendable, Hashable {
@@ -189,8 +194,8 @@ public enum WebEvent: Sendable, Hashable {
     /// A browser's stream or connection has failed, or it has sent what the page doesn't send; a sentence without a full
     /// stop.
     case failed(ConnectionID, reason: String)
-    /// A browser that was let in watches by a gateway from now on, and not here.
-    case sentOn(ConnectionID, gateway: String)
+    /// A browser shows the picture of a gateway, that long after it was let in.
+    case startedAtGateway(ConnectionID, address: String, after: Duration)
     /// The system is out of descriptors or memory; its words.
     case acceptingPaused(reason: String)
     /// The listening socket was closed by the system, and is opened again.

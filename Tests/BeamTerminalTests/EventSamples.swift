@@ -160,7 +160,8 @@ enum ShareSample: SampleKind {
         let rate = StreamRate(Sample.report(isFull: true), in: 1)
         return switch self {
         case .ready: [.ready(Sample.facts), .ready(Sample.factsWithBrowsers, metricsPort: 9464)]
-        case .browserStarted: [.browserStarted(session: "s", milliseconds: 70)]
+        case .browserStarted:
+            [nil, "wss://a"].map { .browserStarted(session: "s", milliseconds: 70, gateway: $0) }
         case .gateway:
             [
                 .gateway("wss://g", .ready(again: false)), .gateway("wss://g", .problem(.silent)),

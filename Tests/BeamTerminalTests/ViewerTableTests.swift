@@ -7,7 +7,7 @@ struct ViewerTableTests {
     private func row(_ name: String, _ rate: Double, isWatching: Bool = true) -> ViewerTable.Row {
         ViewerTable.Row(
             name: name, framesPerSecond: rate, bitsPerSecond: 8_040_000, loss: 0.0123, roundTrip: .milliseconds(12),
-            isReduced: false, isWatching: isWatching, time: .seconds(59))
+            isReduced: false, isWatching: isWatching, isAtGateway: false, time: .seconds(59))
     }
 
     @Test func withoutViewersThereIsNoTable() { #expect(ViewerTable.lines([]).isEmpty) }
@@ -23,6 +23,19 @@ struct ViewerTableTests {
                 "  “漢字”            60      8.0   1.2 %        12 ms   full           59 s",
                 "  “comes”            0      8.0   1.2 %        12 ms   waiting        59 s",
             ])
+    }
+
+    /// Of whom nothing is known but the time, below the others.
+    @Test func viewersAtGatewaysComeLast() {
+        var elsewhere = row("“hall”", 0)
+        (elsewhere.isAtGateway, elsewhere.loss, elsewhere.roundTrip) = (true, nil, nil)
+        #expect(
+            ViewerTable.lines([elsewhere, row("“desk”", 60)]).dropFirst() == [
+                "  “desk”         60      8.0   1.2 %        12 ms   full       59 s",
+                "  “hall”          –        –       –            –   gateway    59 s",
+            ])
+        let many = ViewerTable.lines((0..<8).map { row("“\($0)”", 30) } + Array(repeating: elsewhere, count: 2000))
+        #expect(many.last == "  and 2000 more")
     }
 
     @Test func viewersThatDoNotFitAreCounted() {

@@ -246,7 +246,7 @@ struct SettingsTests {
         ),
         (
             "[share]\nmax-viewers = 'many'",
-            "FILE, line 2: max-viewers doesn't take “many”. It takes a number from 1 to 1000."
+            "FILE, line 2: max-viewers doesn't take “many”. It takes a number from 1 to 10000."
         ),
         (
             "[share]\nunset = ['web']",

@@ -16,7 +16,7 @@ extension EndToEnd {
                     "--source", "pattern", "--size", "640x360", "--web", "--web-port", "0", "--web-media-port", "0",
                     "--web-code-file", try machine.codeFile("482913"), "--web-gateway", janus.address,
                     "--web-gateway-token-file", janus.tokenFile,
-                ], ports: try Ports(), accept: "none", machine: machine)
+                ], ports: try Ports(), accept: "none", machine: machine, input: .pipe)
             let ready = try host.waitFor("ready")
             try host.waitFor("gateway") { $0.string("state") == "ready" }
             // A secure context: the browser could have the stream from the host, too, and is sent to the gateway.
@@ -51,13 +51,20 @@ extension EndToEnd {
             try first.type("482913")
             try first.press("Enter", code: 13, text: "\r")
             try watches(first)
-            // It takes no place at the host.
-            let left = try host.waitFor("viewer-left")
-            #expect(left.string("reason") == "it watches by the gateway \(janus.address)")
+            // It has its place at the host.
+            #expect(try host.waitFor("browser-started").string("gateway") == janus.address)
             let second = try Chromium()
             try second.navigate(page + "#482913")
             try watches(second)
             try host.waitFor("gateway") { $0.number("viewers") == 2 }
+            try host.waitFor("stats") { stats in
+                guard stats.number("viewers") == 2, case .array(let viewers)? = stats.fields["viewerStats"] else {
+                    return false
+                }
+                return viewers.allSatisfy {
+                    $0.object?["watching"] == .bool(true) && $0.object?["gateway"] == .string(janus.address)
+                }
+            }
 
             try janus.kill()
             try first.wait(until: Self.state("lost"))
@@ -70,8 +77,13 @@ extension EndToEnd {
                     "Warning: The gateway \(janus.address) can't be used: the connection to it is lost."))
             expectPlainWords(host.errorText)
 
+            let session = try #require(host.events.last { $0.name == "paired" }?.string("session"))
+            host.process.type("{\"kick\":\"\(session)\"}")
+            try second.wait(until: Self.state("kicked"))
+            try host.waitFor("gateway") { $0.number("viewers") == 1 }
+
             host.interrupt()
-            try first.wait(until: Self.state("lost"))
+            try first.wait(until: Self.state("ended"))
             #expect(try host.process.waitForEnd() == .exited(0))
             #expect(try kept(machine) == [])
         }
@@ -89,8 +101,7 @@ extension EndToEnd {
             #expect(old.count == 1)
             let (host, _) = try share(janus, on: machine)
             defer { host.end() }
-            // Destroyed, so who watched there is told.
-            try chromium.wait(until: Self.state("lost"))
+            try chromium.wait(until: Self.state("code"))
             #expect(
                 try eventually(timeout: 30) {
                     let new = try kept(machine)

@@ -172,6 +172,8 @@ public struct ViewerFigures: Sendable, Equatable {
     public var isEncrypted: Bool
     /// It is a browser, of whose stream the session doesn't know (`BrowserStream`).
     public var isBrowser: Bool
+    /// The address of the gateway by which this browser gets the stream; nil: the host sends it.
+    public var gateway: String?
     /// The viewer gets the reduced layer.
     public var isReduced = false
     /// The viewer gets the stream.

@@ -25,7 +25,7 @@ public struct RunningStatus: Sendable {
         var isPaused: Bool
         var rate: StreamRate?
         var viewers: [ViewerRate]
-        /// Those at gateways, of whom only the number is known.
+        /// Those who watch at gateways by a link, of whom only the number is known.
         var viewersAtGateways: Int
 
         public init(

@@ -12,8 +12,8 @@ extension ProgramEvent {
     public enum Share: Sendable {
         /// `metricsPort`: where metrics are served; nil: none are.
         case ready(HostDescription, metricsPort: UInt16? = nil)
-        /// A browser gets the picture, so many milliseconds after it was let in.
-        case browserStarted(session: String, milliseconds: Double)
+        /// A browser gets the picture, so many milliseconds after it was let in; by that gateway, or by the host.
+        case browserStarted(session: String, milliseconds: Double, gateway: String?)
         /// What has become of a gateway; its address.
         case gateway(String, GatewayEvent)
         case paused(Bool)
@@ -42,8 +42,8 @@ extension ProgramEvent {
                             "webMediaPort": facts.web.map { Int($0.mediaPort) },
                             "metricsPort": metricsPort.map { Int($0) },
                         ]) { $1 })
-            case .browserStarted(let session, let time):
-                Record("browser-started", ["session": session, "ms": time])
+            case .browserStarted(let session, let time, let gateway):
+                Record("browser-started", ["session": session, "ms": time, "gateway": gateway])
             case .gateway(let name, let event): Record("gateway", ["gateway": name].merging(event.fields) { $1 })
             case .paused(let isPaused): Record("paused", ["on": isPaused])
             case .sourceVisible(let visibility): Record(visibility)

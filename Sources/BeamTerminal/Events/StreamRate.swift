@@ -49,8 +49,9 @@ public struct ViewerRate: Sendable {
     /// Of each viewer of a report.
     public static func all(_ report: HostReport, since previous: HostReport?) -> [ViewerRate] {
         let seconds = StreamRate.seconds(report, previous)
+        let earlier = Dictionary((previous?.viewers ?? []).map { ($0.session, $0) }, uniquingKeysWith: { $1 })
         return report.viewers.map { viewer in
-            let before = previous?.viewers.first { $0.session == viewer.session }
+            let before = earlier[viewer.session]
             return ViewerRate(
                 viewer: viewer,
                 rate: StreamRate(
@@ -61,7 +62,8 @@ public struct ViewerRate: Sendable {
     var fields: [String: any EventField] {
         rate.fields.merging([
             "name": viewer.name, "address": "\(viewer.address)", "session": viewer.session,
-            "encrypted": viewer.isEncrypted, "watching": viewer.isWatching, "layer": viewer.isReduced ? 1 : 0,
+            "encrypted": viewer.isEncrypted, "watching": viewer.isWatching, "gateway": viewer.gateway,
+            "layer": viewer.isReduced ? 1 : 0,
             "loss": viewer.loss, "rttMs": viewer.roundTrip?.inMilliseconds,
             "pathKbps": StreamRate.kilobits(viewer.pathRate), "skipped": viewer.skipped,
             "retransmitted": viewer.retransmissions, "seconds": (MediaTime.now - viewer.since).inSeconds,

@@ -16,6 +16,8 @@ struct ViewerTable {
         var isReduced: Bool
         /// The stream goes to it.
         var isWatching: Bool
+        /// By a gateway, so that the host knows no figures.
+        var isAtGateway: Bool
         /// Since it joined.
         var time: Duration
     }
@@ -29,9 +31,7 @@ struct ViewerTable {
     /// Empty if there is no viewer.
     static func lines(_ rows: [Row]) -> [String] {
         guard !rows.isEmpty else { return [] }
-        let sorted = rows.sorted { one, other in
-            one.isWatching == other.isWatching ? one.framesPerSecond < other.framesPerSecond : one.isWatching
-        }
+        let sorted = rows.sorted { ($0.rank, $0.framesPerSecond) < ($1.rank, $1.framesPerSecond) }
         // A single hidden viewer would take as many lines as a shown one.
         let shown = sorted.count <= mostRows + 1 ? sorted[...] : sorted.prefix(mostRows)
         let cells = [header] + shown.map { $0.cells }
@@ -48,7 +48,7 @@ struct ViewerTable {
         if let slowest = hidden.first {
             let rate = CommonText.number(slowest.framesPerSecond.rounded())
             lines.append(
-                slowest.isWatching
+                slowest.rank == 0
                     ? "  and \(hidden.count) more, with \(rate) \(rate == "1" ? "frame/s" : "frames/s") or more"
                     : "  and \(hidden.count) more")
         }
@@ -62,16 +62,19 @@ extension ViewerRate {
             name: viewer.name.map { "“\(PeerText.name($0, columns: ViewerTable.nameColumns))”" } ?? "\(viewer.address)",
             framesPerSecond: rate.framesPerSecond, bitsPerSecond: rate.bitsPerSecond, loss: viewer.loss,
             roundTrip: viewer.roundTrip, isReduced: viewer.isReduced, isWatching: viewer.isWatching,
-            time: MediaTime.now - viewer.since)
+            isAtGateway: viewer.gateway != nil, time: MediaTime.now - viewer.since)
     }
 }
 
 extension ViewerTable.Row {
+    /// Those of whom most is to be seen come first.
+    fileprivate var rank: Int { !isWatching ? 1 : isAtGateway ? 2 : 0 }
+
     fileprivate var cells: [String] {
-        let stream = !isWatching ? "waiting" : isReduced ? "smaller" : "full"
+        let stream = !isWatching ? "waiting" : isAtGateway ? "gateway" : isReduced ? "smaller" : "full"
         return [
-            name, CommonText.number(framesPerSecond.rounded()),
-            String(format: "%.1f", bitsPerSecond / 1e6),
+            name, isAtGateway ? "–" : CommonText.number(framesPerSecond.rounded()),
+            isAtGateway ? "–" : String(format: "%.1f", bitsPerSecond / 1e6),
             loss.map { String(format: "%.1f %%", $0 * 100) } ?? "–",
             roundTrip.map { "\(CommonText.number($0.inMilliseconds.rounded())) ms" } ?? "–", stream,
             Self.words(time),

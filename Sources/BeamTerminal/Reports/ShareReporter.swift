@@ -121,7 +121,7 @@ public final class ShareReporter: Sendable {
 
     public func handle(_ notice: HostNotice) {
         switch notice {
-        case .browserStarted(let session, _):
+        case .browserStarted(let session, _, _):
             state.withLock { _ = $0.arriving.remove(session) }
             report(notice)
         case .session(let event): handle(event)

@@ -16,10 +16,10 @@ enum GatewayText {
         }
     }
 
-    /// Those who watch there, in the list of viewers; nil: nobody does.
+    /// All who watch there, below the list of viewers; nil: nobody does.
     static func line(_ figures: GatewayFigures) -> String? {
         guard figures.viewers > 0 else { return nil }
-        return "\(CommonText.count(figures.viewers, "browser")) by the gateway \(figures.gateway)"
+        return "  \(CommonText.count(figures.viewers, "browser")) in all at the gateway \(figures.gateway)"
     }
 
     /// The end of a sentence.

@@ -159,8 +159,8 @@ extension ProgramEvent.Share {
             self = .layer(session: session, isReduced: isReduced, why: isForWish ? .wish : .size)
         case .session(.pictureLimited(let session, let limit)): self = .viewerLimited(session: session, limit)
         case .session(.overloaded(let sheds, let viewers)): self = .overload(sheds, viewers: viewers)
-        case .browserStarted(let session, let time):
-            self = .browserStarted(session: session, milliseconds: time.inMilliseconds)
+        case .browserStarted(let session, let time, let gateway):
+            self = .browserStarted(session: session, milliseconds: time.inMilliseconds, gateway: gateway)
         case .gateway(let name, let event): self = .gateway(name, event)
         case .session, .announced, .warning, .notDiscoverable, .resized, .recordingHasGaps, .captionLineRefused,
             .captionsEnded, .ended:

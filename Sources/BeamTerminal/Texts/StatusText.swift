@@ -54,7 +54,7 @@ public enum StatusText {
         let elsewhere = status["viewersAtGateways"]?.number.flatMap { $0 >= 1 ? $0 : nil }
         let table = ViewerTable.lines(rows)
         guard let elsewhere else { return table.isEmpty ? ["  Nobody watches."] : table }
-        return table + ["  \(CommonText.number(elsewhere)) at gateways"]
+        return table + ["  \(CommonText.number(elsewhere)) by a link to a gateway"]
     }
 
     private static func list(_ names: [String]) -> String {
@@ -89,6 +89,7 @@ extension ViewerTable.Row {
                 ?? viewer["address"]?.string.map { ShownText.line($0) } ?? "?",
             framesPerSecond: number("fps") ?? 0, bitsPerSecond: (number("kbps") ?? 0) * 1000, loss: number("loss"),
             roundTrip: number("rttMs").map { .milliseconds($0) }, isReduced: number("layer") == 1,
-            isWatching: viewer["watching"]?.bool ?? true, time: .seconds(min(number("seconds") ?? 0, 1e9)))
+            isWatching: viewer["watching"]?.bool ?? true, isAtGateway: viewer["gateway"]?.string != nil,
+            time: .seconds(min(number("seconds") ?? 0, 1e9)))
     }
 }

@@ -18,18 +18,34 @@ public struct GatewayCredentials: Sendable, Equatable {
 
     public var hasToken: Bool { tokenSecret != nil || token != nil }
 
-    /// Seconds for which a browser's token is valid. Janus puts out whose token has ended in the middle of the picture, so
-    /// this is longer than shares last. A token opens nothing without the mountpoint's PIN, and nothing any more when the
-    /// share has ended.
-    public static let tokenTime = 7 * 24 * 3600
+    /// For how long tokens are valid.
+    struct TokenTimes: Sendable, Equatable {
+        /// Of the host's own, and of each browser that it has let in, in seconds. Janus looks at the token of each request
+        /// and refuses whose token has ended, so a page gets another one in time; who was sent away gets none. The
+        /// gateway's clock may differ from this machine's by the half.
+        var usual = 600
+        /// Of one in a link for a page that stands by itself, which nobody can give another one: longer than shares last. It
+        /// opens nothing without the mountpoint's PIN, and nothing any more when the share has ended.
+        var link = 7 * 24 * 3600
 
-    /// A token that is valid for a week. Nil: the gateway wants none.
+        /// How long a page has a token before it gets the next one.
+        var renewal: Duration { .milliseconds(usual * 400) }
+    }
+
+    var times = TokenTimes()
+
+    /// Tokens end: a page has to be given another one from time to time.
+    var renewsTokens: Bool { tokenSecret != nil }
+
+    /// Nil: the gateway wants none.
     ///
-    /// - Parameter date: seconds since 1970.
-    func token(at date: Int) -> String? {
+    /// - Parameters:
+    ///   - date: seconds since 1970.
+    ///   - time: in seconds; it has no effect on a token that the gateway knows.
+    func token(at date: Int, lasting time: Int) -> String? {
         guard let tokenSecret else { return token }
         // src/auth.c of Janus: expiry, realm, plugins; and HMAC-SHA1 of that.
-        let data = "\(date + Self.tokenTime),janus,janus.plugin.streaming"
+        let data = "\(date + time),janus,janus.plugin.streaming"
         let hash = HMAC<Insecure.SHA1>.authenticationCode(
             for: Array(data.utf8), using: SymmetricKey(data: Array(tokenSecret.utf8)))
         return data + ":" + Base64.encode(hash)

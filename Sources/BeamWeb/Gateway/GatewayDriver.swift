@@ -144,7 +144,8 @@ final class GatewayDriver: LoopDriver {
             let date = Int(Date().timeIntervalSince1970)
             socket?.send(
                 request.text(
-                    transaction: transaction, token: options.credentials.token(at: date),
+                    transaction: transaction,
+                    token: options.credentials.token(at: date, lasting: options.credentials.times.usual),
                     adminKey: options.credentials.adminKey))
         case .begin(let ports, let key): begin(ports, key)
         case .stop:

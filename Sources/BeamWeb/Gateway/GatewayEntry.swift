@@ -19,7 +19,7 @@ public struct GatewayDoor: Sendable {
     /// What is put behind the address of a page that stands by itself (`beamroom web-page`): who opens that watches, until the
     /// share ends, for a week at most where the gateway asks for tokens.
     public var fragment: String {
-        let entry = entry()
+        let entry = entry(lasting: credentials.times.link)
         let parts = [("g", String(entry.id)), ("pin", entry.pin)] + (entry.token.map { [("token", $0)] } ?? [])
         return "#" + parts.map { "\($0)=\(Self.escaped($1))" }.joined(separator: "&")
     }
@@ -35,14 +35,19 @@ public struct GatewayDoor: Sendable {
     }
 
     /// For a browser that comes now.
-    func entry() -> GatewayEntry {
+    func entry() -> GatewayEntry { entry(lasting: credentials.times.usual) }
+
+    private func entry(lasting time: Int) -> GatewayEntry {
         GatewayEntry(
             url: address.description, id: mountpoint.id, pin: mountpoint.pin,
-            token: credentials.token(at: Int(Date().timeIntervalSince1970)))
+            token: credentials.token(at: Int(Date().timeIntervalSince1970), lasting: time))
     }
+
+    /// After which a browser that watches there needs another token; nil: never.
+    var renewal: Duration? { credentials.renewsTokens ? credentials.times.renewal : nil }
 }
 
-/// What one browser is told. Whoever has it watches, until the share ends.
+/// What one browser is told. Whoever has it watches, until its token or the share ends.
 struct GatewayEntry: Sendable, Hashable {
     var url: String
     var id: Int

@@ -20,10 +20,13 @@ const page = {
   entry: null,
   gateway: null,
   tries: 0,
+  /// Since when the gateway has had no picture for this page, if it tries to come back there.
+  gatewayLostSince: null,
   /// bytes: of its stream so far; since: when they last grew; checks: how many checks ago.
   arrived: null,
   /// When the host has destroyed its mountpoint there, if none has followed.
   destroyedSince: null,
+  /// By which the page comes back to the host, and since when the host can't be reached.
   token: null,
   lostSince: null,
   heard: 0,
@@ -60,7 +63,7 @@ const page = {
 
   /// Another link was opened in this tab.
   linked() {
-    const isEntering = ['connecting', 'waiting'].includes(this.state) && !this.lostSince;
+    const isEntering = ['connecting', 'waiting'].includes(this.state) && !(this.lostSince ?? this.gatewayLostSince);
     const isWatching = this.state === 'playing' && !(this.arrived?.checks >= mostChecks);
     if (isEntering || isWatching) return this.takeFragment();
     this.leave();
@@ -96,7 +99,8 @@ const page = {
     if (root.gateway) return screenView.card(headline ?? words.linkNeeded, this.wayBack);
     const entry = root.code !== 'no', ask = root.asks === 'yes';
     if (!entry && !ask) return screenView.card(words.noEntry);
-    screenView.card(headline ?? (entry ? words.typeCode : words.askOnly), headline ? this.wayBack : '', { entry, ask });
+    const wish = entry ? words.typeCode[root.code] : words.askOnly;
+    screenView.card(headline ?? wish, headline ? this.wayBack : '', { entry, ask });
     element('code').disabled = element('enter').disabled = false;
     if (!entry) return;
     // It is used up.
@@ -138,7 +142,7 @@ const page = {
   wrongCode(pause) {
     this.askForCode();
     element('code').value = '';
-    if (!pause) return screenView.problem(words.wrongCode);
+    if (!pause) return screenView.problem(words.wrongCode[root.code]);
     element('code').disabled = element('enter').disabled = true;
     let left = pause;
     const tick = () => {
@@ -148,7 +152,7 @@ const page = {
         element('code').disabled = element('enter').disabled = false;
         return element('code').focus();
       }
-      screenView.problem(words.wrongCodeWait(left));
+      screenView.problem(words.wrongCodeWait[root.code](left));
       left -= 1;
       setTimeout(tick, 1000);
     };
@@ -182,7 +186,8 @@ const page = {
     else socket?.close();
   },
 
-  /// The socket is lost. By https the page comes back by itself, with its token; by http that could be heard by others.
+  /// The socket is lost. By https the page comes back by itself, with its token; by http that could be heard by others. What
+  /// comes by a gateway goes on meanwhile.
   lose() {
     // 4000 is no goodbye: the page comes again.
     this.closeSocket(4000);
@@ -192,18 +197,19 @@ const page = {
     this.lostSince ??= Date.now();
     const headline = words.lost(clock(this.lostSince));
     if (wasIn && this.token !== null && Date.now() - this.lostSince < resuming) {
-      this.enter('lost');
-      screenView.card(headline, words.lostAgain);
-      return setTimeout(() => this.comeBack(), 1000);
+      if (!this.entry) {
+        this.enter('lost');
+        screenView.card(headline, words.lostAgain);
+      }
+      // At random, as many come back at once.
+      return setTimeout(() => this.comeBack(), 500 + 1000 * Math.random());
     }
-    this.endStream();
-    this.token = null;
+    this.leave();
     this.askForCode(headline);
-    this.lostSince = null;
   },
 
   comeBack() {
-    if (this.state !== 'lost') return;
+    if (!this.lostSince || this.socket || this.isOver) return;
     this.open(() => this.send({ t: 'resume', token: this.token }));
   },
 
@@ -219,6 +225,9 @@ const page = {
       case 'in': return this.letIn(message.token ?? null);
       case 'offer': return this.offered(message.sdp);
       case 'gateway': return this.sentToGateway(message);
+      case 'token':
+        if (this.entry) this.entry.token = message.token;
+        return;
       case 'stream': return this.described(message);
       case 'again': return this.cameBack();
       case 'expired':
@@ -230,7 +239,10 @@ const page = {
         this.isIdle = false;
         return this.expectPicture();
       case 'paused': this.isPaused = true; return this.showHeld();
-      case 'resumed': this.isPaused = false; return this.showHeld();
+      case 'resumed':
+        this.isPaused = false;
+        this.expectPicture();
+        return this.showHeld();
       case 'visibility': this.hidden = message.what; return this.showHeld();
       case 'caption': return spoken.caption(message.text);
       case 'note': return spoken.note(message.from, message.text);
@@ -255,7 +267,7 @@ const page = {
   // MARK: The stream
 
   letIn(token) {
-    this.endStream();
+    this.leaveStream();
     this.token = token;
     this.enter('waiting');
     screenView.card(words.letIn, words.waiting);
@@ -286,12 +298,14 @@ const page = {
 
   /// By UDP it should come before long, unless nothing is shared.
   expectPicture() {
-    const stream = this.stream;
+    const { stream } = this;
     if (!(stream instanceof PacketStream)) return;
     clearTimeout(this.patience);
     this.patience = setTimeout(() => {
-      if (this.stream === stream && !this.hasPicture && !this.isPaused && !this.isIdle) this.noDatagrams();
-    }, 12000);
+      if (this.stream !== stream || this.hasPicture || this.isPaused || this.isIdle) return;
+      if (!this.entry) return this.noDatagrams();
+      this.gatewayOver('unreachable', words.gatewayNoPicture, words.gatewayNoPictureDetail);
+    }, this.entry ? 15000 : 12000);
   },
 
   /// Nothing is shared at present: the last picture goes.
@@ -311,9 +325,9 @@ const page = {
 
   // MARK: A gateway
 
-  /// The host has let this browser in, and has a gateway carry the stream: with the host there is nothing more to talk about.
+  /// The host has let this browser in, and has a gateway carry the stream. The socket stays: by it the page has its place
+  /// there, further tokens for the gateway, and what the host says.
   sentToGateway(entry) {
-    this.closeSocket();
     this.entry = entry;
     this.tries = 0;
     this.enterGateway();
@@ -321,12 +335,11 @@ const page = {
 
   enterGateway() {
     this.enter('waiting');
-    screenView.card(words.letIn, words.waitingGateway);
     const client = this.gateway = new GatewayClient(this.entry, {
       offer: sdp => stream.offer(sdp),
       lost: why => this.gatewayLost(why),
       unreachable: () => {
-        if (this.lostSince) return this.gatewayLost();
+        if (this.gatewayLostSince) return this.gatewayLost();
         this.gatewayOver('unreachable', words.gatewayUnreachable, words.gatewayUnreachableDetail);
       },
       refused: () => this.gatewayOver('refused', words.gatewayRefused, this.wayBack),
@@ -339,21 +352,22 @@ const page = {
     });
     this.begun(stream, 'packets');
     client.open();
-    setTimeout(() => {
-      if (this.gateway !== client || this.hasPicture) return;
-      this.gatewayOver('unreachable', words.gatewayNoPicture, words.gatewayNoPictureDetail);
-    }, 15000);
+    this.expectPicture();
+    this.showHeld();
   },
 
-  /// By the same entry it can be tried again, unless it was refused.
+  /// By the same entry it can be tried again, unless it was refused. Until then the page keeps its place at the host.
   gatewayOver(state, headline, detail) {
     if (this.isOver) return;
-    if (state === 'refused') this.entry = null;
-    this.over(state, headline, detail);
+    this.endStream();
+    this.gatewayLostSince = this.destroyedSince = null;
+    if (state === 'refused') return this.over(state, headline, detail);
+    this.enter(state);
+    screenView.card(headline, detail, { again: true });
   },
 
   again() {
-    if (!this.entry) return this.askForCode();
+    if (!this.entry || !(this.socket || root.gateway)) return this.askForCode();
     this.tries = 0;
     this.enterGateway();
   },
@@ -361,18 +375,17 @@ const page = {
   /// The share has ended, or the gateway begins anew: the same number and PIN open it then.
   gatewayLost(why) {
     if (this.isOver || !this.entry) return;
-    this.lostSince ??= Date.now();
+    this.gatewayLostSince ??= Date.now();
     if (why === 'destroyed') this.destroyedSince ??= Date.now();
     // A gateway that is stopped says so, too: the host makes its mountpoint again once the gateway is back.
     else if (why !== 'missing') this.destroyedSince = null;
     this.endStream();
     if (this.destroyedSince && Date.now() - this.destroyedSince > replacing) {
-      this.entry = null;
       return this.over('ended', words.ended, root.gateway ? this.wayBack : words.endedDetail);
     }
-    const headline = words.gatewayLost(clock(this.lostSince));
-    if (Date.now() - this.lostSince > gatewayPatience) {
-      this.entry = this.lostSince = this.destroyedSince = null;
+    const headline = words.gatewayLost(clock(this.gatewayLostSince));
+    if (Date.now() - this.gatewayLostSince > gatewayPatience) {
+      this.leave();
       return this.askForCode(headline);
     }
     this.enter('lost');
@@ -407,7 +420,10 @@ const page = {
     if (this.hasPicture && this.state === 'playing') return;
     this.hasPicture = true;
     if (this.state !== 'waiting') return;
-    if (this.entry) [this.lostSince, this.destroyedSince, this.tries] = [null, null, 0];
+    if (this.entry) {
+      [this.gatewayLostSince, this.destroyedSince, this.tries] = [null, null, 0];
+      this.send({ t: 'watching' });
+    }
     this.enter('playing');
     screenView.picture(true);
     screenView.card(null);
@@ -419,10 +435,9 @@ const page = {
   cameBack() {
     this.lostSince = null;
     // What still holds follows.
-    this.isIdle = false;
-    this.isPaused = false;
-    this.hidden = 'visible';
+    this.forgetHeld();
     spoken.caption('');
+    if (this.entry) return this.showHeld();
     screenView.banner('');
     this.enter('waiting');
     screenView.card(words.letIn, words.waiting);
@@ -441,8 +456,7 @@ const page = {
   },
 
   failed() {
-    this.endStream();
-    this.closeSocket();
+    this.leave();
     this.askForCode(words.failed);
   },
 
@@ -452,18 +466,20 @@ const page = {
   },
 
   showHeld() {
+    if (this.isOver) return;
     const isSilent = this.arrived?.checks >= mostChecks;
     const held = this.isPaused ? words.paused : words.hidden[this.hidden] ?? '';
     screenView.banner(isSilent ? words.gatewaySilent(clock(this.arrived.since)) : held);
     if (this.state !== 'waiting') return;
     if (this.isPaused) screenView.card(words.pausedHeadline, words.pausedDetail);
-    else screenView.card(words.letIn, words.waiting);
+    else screenView.card(words.letIn, this.entry ? words.waitingGateway : words.waiting);
   },
 
   // MARK: Ends
 
   get isOver() { return ['ended', 'kicked', 'refused', 'unusable', 'unreachable'].includes(this.state); },
 
+  /// It can begin anew, by another code.
   over(state, headline, detail, parts = { again: true }) {
     this.enter(state);
     this.leave();
@@ -472,9 +488,23 @@ const page = {
 
   /// Ends the stream and the conversation, and forgets what was lost.
   leave() {
-    this.endStream();
+    this.leaveStream();
     this.closeSocket();
-    this.token = this.lostSince = this.destroyedSince = null;
+    this.entry = this.token = this.lostSince = this.gatewayLostSince = this.destroyedSince = null;
+  },
+
+  /// Ends the stream, and forgets what the host has said about it.
+  leaveStream() {
+    this.endStream();
+    this.forgetHeld();
+    spoken.clear();
+    screenView.banner('');
+  },
+
+  forgetHeld() {
+    this.isIdle = false;
+    this.isPaused = false;
+    this.hidden = 'visible';
   },
 
   endStream() {
@@ -486,12 +516,8 @@ const page = {
     this.stream = null;
     this.arrived = null;
     this.hasPicture = false;
-    this.isIdle = false;
-    this.isPaused = false;
-    this.hidden = 'visible';
     soundControl.clear();
     statistics.hide();
-    spoken.clear();
     screenView.banner('');
     screenView.way(null);
   },

@@ -65,7 +65,7 @@ const screenView = {
 };
 
 for (const [id, text] of Object.entries({
-  codeLabel: words.codeLabel, enter: words.watch, ask: words.ask, again: words.again, secure: words.toSecure,
+  codeLabel: words.codeLabel[root.code] ?? '', enter: words.watch, ask: words.ask, again: words.again, secure: words.toSecure,
 })) element(id).textContent = text;
 for (const id of ['full', 'shot', 'info']) screenView.name(id, words[id]);
 screenView.name('sound', words.sound, 'soundName');

@@ -7,14 +7,21 @@ const quoted = { en: `“${hostName}”`, de: `„${hostName}“` };
 
 const languages = {
   en: {
-    typeCode: `Type the code that the screen of ${quoted.en} shows`,
-    codeLabel: 'The six digits that the host shows',
+    // A code that serves any number is in a file, and the host need not show it.
+    typeCode: {
+      one: `Type the code that the screen of ${quoted.en} shows`,
+      any: `Type the code for ${quoted.en}`,
+    },
+    codeLabel: { one: 'The six digits that the host shows', any: 'The six digits' },
     watch: 'Watch',
     ask: 'Ask to be let in',
     askOnly: `Ask the person at ${quoted.en} to let you in`,
     sixDigits: 'The code has six digits.',
-    wrongCode: 'That isn’t the code that the host shows.',
-    wrongCodeWait: seconds => `Wrong codes were typed too often. In ${seconds} s, type the code that the host shows then.`,
+    wrongCode: { one: 'That isn’t the code that the host shows.', any: 'That isn’t the code.' },
+    wrongCodeWait: {
+      one: seconds => `Wrong codes were typed too often. In ${seconds} s, type the code that the host shows then.`,
+      any: seconds => `Wrong codes were typed too often. In ${seconds} s, type the code again.`,
+    },
     noEntry: `${quoted.en} lets nobody in by the web at the moment`,
     connecting: `Connecting to ${quoted.en}…`,
     asked: `The person at ${quoted.en} is asked to let you in`,
@@ -88,10 +95,10 @@ const languages = {
       + 'network could see everything. Captions and notes come over https only.',
     protectionSecure: 'Over https everything is encrypted. If your browser has warned of the certificate, only comparing its '
       + 'fingerprint with the one at the host shows that nobody is in between.',
-    protectionGateway: 'The picture comes by a gateway, which can see it. By the gateway there are no captions and notes.',
+    protectionGateway: 'The picture comes by a gateway, which can see it.',
     protectionGatewayPlain: 'Over http, and by a gateway: picture and sound are encrypted on their way, and the gateway can see '
-      + 'them. Whoever listens on the network can read what this page is told, and watch, too, until the share ends. Over https '
-      + 'listening isn’t enough. There are no captions and notes.',
+      + 'them. Whoever listens on the network can read what this page is told, and watch, too, while this page does. Over https '
+      + 'listening isn’t enough. Captions and notes come over https only.',
     sound: 'Sound', isOn: ': on', isOff: ': off', volume: 'Volume',
     full: 'Full screen', window: 'Leave full screen', shot: 'Screenshot', info: 'Statistics', bar: 'Controls',
     picture: 'The shared screen', someone: 'The host',
@@ -101,14 +108,20 @@ const languages = {
     },
   },
   de: {
-    typeCode: `Den Code eingeben, den der Bildschirm von ${quoted.de} zeigt`,
-    codeLabel: 'Die sechs Ziffern, die der Host zeigt',
+    typeCode: {
+      one: `Den Code eingeben, den der Bildschirm von ${quoted.de} zeigt`,
+      any: `Den Code für ${quoted.de} eingeben`,
+    },
+    codeLabel: { one: 'Die sechs Ziffern, die der Host zeigt', any: 'Die sechs Ziffern' },
     watch: 'Ansehen',
     ask: 'Um Einlass bitten',
     askOnly: `Die Person an ${quoted.de} um Einlass bitten`,
     sixDigits: 'Der Code hat sechs Ziffern.',
-    wrongCode: 'Das ist nicht der Code, den der Host zeigt.',
-    wrongCodeWait: seconds => `Zu oft wurden falsche Codes eingegeben. In ${seconds} s den Code eingeben, den der Host dann zeigt.`,
+    wrongCode: { one: 'Das ist nicht der Code, den der Host zeigt.', any: 'Das ist nicht der Code.' },
+    wrongCodeWait: {
+      one: seconds => `Zu oft wurden falsche Codes eingegeben. In ${seconds} s den Code eingeben, den der Host dann zeigt.`,
+      any: seconds => `Zu oft wurden falsche Codes eingegeben. In ${seconds} s den Code noch einmal eingeben.`,
+    },
     noEntry: `${quoted.de} lässt zurzeit niemanden über das Web ein`,
     connecting: `Verbindung mit ${quoted.de}…`,
     asked: `Die Person an ${quoted.de} wird um Einlass gebeten`,
@@ -184,11 +197,10 @@ const languages = {
       + 'geht, könnte alles sehen. Untertitel und Notizen kommen nur über https.',
     protectionSecure: 'Über https ist alles verschlüsselt. Hat der Browser vor dem Zertifikat gewarnt, zeigt nur der Vergleich '
       + 'seines Fingerabdrucks mit dem am Host, dass niemand dazwischen ist.',
-    protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann. Über das Gateway gibt es keine Untertitel und '
-      + 'Notizen.',
+    protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann.',
     protectionGatewayPlain: 'Über http und ein Gateway: Bild und Ton sind unterwegs verschlüsselt, und das Gateway kann sie sehen. '
-      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, bis nicht mehr geteilt wird. Bei https '
-      + 'reicht Mithören nicht. Untertitel und Notizen gibt es nicht.',
+      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, solange es diese Seite tut. Bei https '
+      + 'reicht Mithören nicht. Untertitel und Notizen kommen nur über https.',
     sound: 'Ton', isOn: ': an', isOff: ': aus', volume: 'Lautstärke',
     full: 'Vollbild', window: 'Vollbild verlassen', shot: 'Bildschirmfoto', info: 'Statistik', bar: 'Bedienung',
     picture: 'Der geteilte Bildschirm', someone: 'Der Host',

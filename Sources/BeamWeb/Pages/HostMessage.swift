@@ -26,8 +26,10 @@ enum HostMessage {
     /// It may watch. `token`: by which the page can come again when its socket is lost; on https only.
     case admitted(token: String?)
     case offer(sdp: String)
-    /// The page gets the stream by a gateway; the host's WebSocket ends.
+    /// The page gets the stream by a gateway. The host's WebSocket stays: by it the page keeps its place.
     case gateway(GatewayEntry)
+    /// Another token for the gateway, before the last one ends.
+    case gatewayToken(String)
     /// Units follow, of which the first is a keyframe. `description`: an AVCDecoderConfigurationRecord (ISO/IEC 14496-15,
     /// 5.3.3.1).
     case stream(codec: String, description: [UInt8], PixelSize, sound: Bool)
@@ -65,6 +67,9 @@ enum HostMessage {
                 "url": .string(entry.url), "id": .integer(entry.id), "pin": .string(entry.pin),
                 "token": entry.token.map { .string($0) } ?? .null,
             ]
+        case .gatewayToken(let token):
+            type = "token"
+            fields["token"] = .string(token)
         case .stream(let codec, let description, let size, let sound):
             type = "stream"
             fields = [

@@ -33,6 +33,12 @@ final class Page {
     var isOpened = false
     /// By which it can come again.
     var token: String?
+    /// By which it watches; nil: the host serves it.
+    var gateway: GatewayDoor?
+    /// When it is given another token for the gateway; nil: never.
+    var tokenDue: MediaTime?
+    /// It has said that it shows the gateway's picture.
+    var isWatching = false
     /// Coming again costs everybody in the layer a keyframe: five are free, then one each 5 s. Counts seconds, not bytes.
     var returns = TokenBucket(capacity: 25, bitsPerSecond: 8)
     /// When its socket was lost.

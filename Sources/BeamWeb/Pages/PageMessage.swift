@@ -12,6 +12,8 @@ enum PageMessage: Equatable {
     case drawn(UInt32)
     /// The person has turned the sound on or off. By packets only: a page that gets units holds its pictures itself.
     case sound(isOn: Bool)
+    /// It shows the picture that comes by a gateway.
+    case watching
     case pong
 
     /// How a browser gets the stream.
@@ -54,6 +56,7 @@ enum PageMessage: Equatable {
         case "sound":
             guard case .bool(let isOn) = members["on"] else { throw .badField }
             return .sound(isOn: isOn)
+        case "watching": return .watching
         case "pong": return .pong
         default: throw .unknownType
         }

@@ -7,12 +7,34 @@ import Testing
 /// Credentials, the WebSocket's beginning, and the page.
 struct GatewayFormTests {
     /// As Janus' own `janus_auth_check_signature` reads it: expiry, realm, plugin, and HMAC-SHA1.
-    @Test func aTokenIsSignedAndLastsAWeek() throws {
-        let token = try #require(try GatewayCredentials("token_auth_secret = janus\nadmin_key=k").token(at: 1_000_000))
-        // printf 1604800,janus,janus.plugin.streaming | openssl dgst -sha1 -hmac janus -binary | base64
-        #expect(token == "1604800,janus,janus.plugin.streaming:mOzGuCSmnVBep9pV46CGtSq8G2E=")
-        #expect(try GatewayCredentials("# a comment\n\ntoken = abc").token(at: 5) == "abc")
-        #expect(GatewayCredentials().token(at: 5) == nil)
+    @Test func aTokenIsSignedAndEnds() throws {
+        let signing = try GatewayCredentials("token_auth_secret = janus\nadmin_key=k")
+        // printf 1000600,janus,janus.plugin.streaming | openssl dgst -sha1 -hmac janus -binary | base64
+        let token = "1000600,janus,janus.plugin.streaming:V/S/NpQhDj92RnWFSEvvpvUO+AM="
+        #expect(signing.token(at: 1_000_000, lasting: 600) == token)
+        #expect(try GatewayCredentials("# a comment\n\ntoken = abc").token(at: 5, lasting: 600) == "abc")
+        #expect(GatewayCredentials().token(at: 5, lasting: 600) == nil)
+    }
+
+    /// Minutes for who was let in, who gets the next one before the half is over; longer than shares last in a link.
+    @Test func onlyALinksTokenLastsLong() throws {
+        var random = SystemRandomNumberGenerator()
+        let credentials = try GatewayCredentials("token_auth_secret = janus")
+        let door = GatewayDoor(try GatewayAddress("wss://a"), GatewayMountpoint(random: &random), credentials)
+        func left(_ token: Substring?) throws -> Double {
+            try #require(token?.split(separator: ",").first.flatMap { Double($0) }) - Date().timeIntervalSince1970
+        }
+        let entry = try left(try #require(door.entry().token)[...])
+        #expect((500...601).contains(entry))
+        let renewal = try #require(door.renewal)
+        #expect(renewal < .seconds(entry / 2))
+        let start = try #require(door.fragment.firstRange(of: "token=")).upperBound
+        // The comma is escaped.
+        let link = try left(door.fragment[start...].split(separator: "%").first)
+        #expect((600_000...604_801).contains(link))
+        let stored = GatewayDoor(
+            try GatewayAddress("wss://a"), GatewayMountpoint(random: &random), try GatewayCredentials("token = abc"))
+        #expect(stored.renewal == nil && stored.entry().token == "abc")
     }
 
     @Test(arguments: [

@@ -1,11 +1,12 @@
 import BeamMedia
+import BeamSession
 import BeamWire
 import Foundation
 import Testing
 
 @testable import BeamWeb
 
-/// The page on another web server than the host's: here a file.
+/// The page at a gateway: the host's own, and the one on another web server, here a file.
 @Suite(
     .serialized, .enabled(if: Janus.isInstalled, "Janus isn't installed (package janus)"),
     .enabled(if: Chromium.isInstalled, "Chromium isn't there"))
@@ -33,6 +34,115 @@ struct GatewayPageTests {
         func film() -> Film {
             Film(PixelSize(width: 640, height: 360), gateway.told) { [gateway] in gateway.gateway.submit($0) }
         }
+    }
+
+    /// The host's page, sent to the gateway with tokens that last so many seconds.
+    private static func enter(
+        _ place: Place, by scheme: String = "http", tokens: Int = 600
+    ) throws -> (TestWeb, Chromium) {
+        var credentials = try place.janus.credentials
+        credentials.times.usual = tokens
+        let door = GatewayDoor(try GatewayAddress(place.janus.address), place.gateway.point, credentials)
+        let web = try TestWeb(gateway: door)
+        let chromium = try Chromium()
+        _ = try chromium.send("Page.enable", [:])
+        _ = try chromium.send("Page.addScriptToEvaluateOnNewDocument", ["source": Self.spy])
+        try chromium.navigate("\(scheme)://127.0.0.1:\(web.server.port)/#482913")
+        try chromium.wait(until: state("playing"))
+        return (web, chromium)
+    }
+
+    /// Keeps the page's WebSockets with what passes there, and lets its timers beat each second.
+    private static let spy = """
+        window.sockets = [];
+        window.WebSocket = class extends WebSocket {
+          constructor(...all) {
+            super(...all);
+            [this.sent, this.got] = [[], []];
+            this.addEventListener('message', event => this.got.push(JSON.parse(event.data)));
+            sockets.push(this);
+          }
+          send(text) { this.sent.push(JSON.parse(text)); super.send(window.change?.(text) ?? text); }
+        };
+        window.hosts = () => sockets.filter(one => one.url.endsWith('/ws'));
+        window.gateway = () => sockets.find(one => !one.url.endsWith('/ws'));
+        window.setInterval = (set => (act, time) => set(act, Math.min(time, 1000)))(window.setInterval);
+        """
+
+    private static func startedAtGateway(_ web: TestWeb) -> ConnectionID? {
+        let told = web.told.wait { if case .event(.startedAtGateway) = $0 { true } else { false } }
+        if case .event(.startedAtGateway(let id, _, _))? = told { return id }
+        return nil
+    }
+
+    /// Janus looks at the token of each request, and so puts out a page that stays by an old one.
+    @Test func whoKeepsItsPlaceGetsFurtherTokens() throws {
+        let place = try Place()
+        let film = place.film()
+        let (web, chromium) = try Self.enter(place, tokens: 5)
+        #expect(Self.startedAtGateway(web) != nil)
+        let first = try chromium.text("hosts()[0].got.find(one => one.t === 'gateway').token")
+        let end = try #require(first.split(separator: ",").first)
+        try chromium.wait(until: "Date.now() / 1000 > \(end) + 1")
+        // What it says from now on.
+        try chromium.evaluate("gateway().sent.length = gateway().got.length = 0")
+        try chromium.wait(
+            until:
+                "gateway().sent.some(one => one.janus === 'keepalive') && gateway().got.some(one => one.janus === 'ack')"
+        )
+        #expect(try chromium.evaluate(Self.state("playing")) as? Bool == true)
+        try chromium.evaluate("window.change = text => JSON.stringify({ ...JSON.parse(text), token: '\(first)' })")
+        try chromium.wait(until: Self.state("refused"))
+        // Its place is free.
+        #expect(web.told.wait { if case .closed = $0 { true } else { false } } != nil)
+        withExtendedLifetime((web, film)) {}
+    }
+
+    @Test func whatTheHostSaysReachesAPageAtAGateway() throws {
+        let place = try Place()
+        let film = place.film()
+        let (web, chromium) = try Self.enter(place)
+        let id = try #require(Self.startedAtGateway(web))
+        #expect(web.server.figures.first?.gateway == place.janus.address)
+        web.server.tellAll(.paused)
+        try chromium.wait(until: "document.getElementById('banner').textContent.includes('paused')")
+        // It is the gateway's picture that the page goes on with.
+        try place.janus.kill()
+        try chromium.wait(until: Self.state("lost"))
+        try place.janus.start()
+        try chromium.wait(until: Self.state("playing"))
+        #expect(try chromium.text("document.getElementById('banner').textContent").contains("paused"))
+        web.server.tellAll(.resumed)
+        web.server.tellAll(.caption("Hello"))
+        try chromium.wait(until: "document.getElementById('caption').textContent === 'Hello'")
+        #expect(try chromium.text("document.getElementById('banner').textContent") == "")
+        web.server.tell(.refused(.sentAway, reason: "You were sent away"), to: id)
+        try chromium.wait(until: Self.state("kicked"))
+        #expect(try chromium.evaluate("sockets.every(one => one.readyState >= WebSocket.CLOSING)") as? Bool == true)
+        withExtendedLifetime((web, film)) {}
+    }
+
+    /// By https, as by http a listener could come with its token.
+    @Test func thePictureGoesOnWhileThePageComesBackToItsHost() throws {
+        let place = try Place()
+        let film = place.film()
+        let (web, chromium) = try Self.enter(place, by: "https")
+        let id = try #require(Self.startedAtGateway(web))
+        try chromium.evaluate(
+            "window.states = []; new MutationObserver(() => states.push(document.body.dataset.state))"
+                + ".observe(document.body, { attributeFilter: ['data-state'] })")
+        try chromium.evaluate("hosts()[0].close(4000)")
+        try chromium.wait(until: "hosts()[1]?.got.some(one => one.t === 'again')")
+        #expect(try chromium.text("states.join()") == "")
+        #expect(web.told.all.allSatisfy { $0 != .closed(id) })
+        // Without a place the page doesn't stay.
+        try chromium.evaluate(
+            """
+            window.change = text => text.includes('resume') ? JSON.stringify({ t: 'resume', token: 'none' }) : text;
+            hosts()[1].close(4000);
+            """)
+        try chromium.wait(until: Self.state("code"))
+        withExtendedLifetime((web, film)) {}
     }
 
     @Test func whoHasTheLinkWatches() throws {

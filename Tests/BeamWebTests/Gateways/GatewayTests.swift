@@ -20,7 +20,7 @@ struct GatewayTests {
 
         init(_ janus: Janus, _ gateway: TestGateway, pin: String? = nil) throws {
             chromium = try Chromium()
-            let token = try janus.credentials.token(at: Int(Date().timeIntervalSince1970)) ?? ""
+            let token = try janus.credentials.token(at: Int(Date().timeIntervalSince1970), lasting: 600) ?? ""
             entry = """
                 {url: '\(janus.address)', id: \(gateway.point.id), pin: '\(pin ?? gateway.point.pin)', token: '\(token)'}
                 """

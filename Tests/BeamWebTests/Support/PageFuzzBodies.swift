@@ -31,7 +31,7 @@ enum PageFuzzBodies {
             guard code == nil || code?.description.utf8.count == 6 else { return "a code that isn't one" }
             return forms.count <= 8 ? nil : "\(forms.count) forms"
         case .answer(let sdp): return sdp.utf8.count <= 3 * bytes.count ? nil : "a text longer than its message"
-        case .drawn, .sound, .pong: return nil
+        case .drawn, .sound, .watching, .pong: return nil
         }
     }
 

@@ -69,16 +69,17 @@ final class TestWeb: Sendable {
     init(
         bind: String? = "127.0.0.1", isHTTPSOnly: Bool = false, certificate: WebServer.Certificate? = nil,
         times: WebListener.Times = WebListener.Times(), hasSound: Bool = false, usesFullChroma: Bool = false,
-        asksPerson: Bool = true, code: WebServer.Code = .one, port: UInt16 = 0
+        asksPerson: Bool = true, code: WebServer.Code = .one, port: UInt16 = 0, gateway: GatewayDoor? = nil
     ) throws {
         let told = self.told
         let identity = try WebIdentity(names: ["desk", "desk.local"], addresses: [.v4(0x7F00_0001)])
-        let options = WebServer.Options(
+        var options = WebServer.Options(
             bindAddress: bind, port: port, mediaPort: 0, isHTTPSOnly: isHTTPSOnly,
             certificate: certificate ?? .lasting(identity), hostName: "desk",
             stream: BrowserStream.Configuration(
                 bitRate: 8_000_000, usesFullChroma: usesFullChroma, hasSound: hasSound, hasReducedLayer: false),
             asksPerson: asksPerson, code: code)
+        options.gatewayOrigins = gateway.map { [$0.address.origin] } ?? []
         let box = Box()
         server = try WebServer(
             options, times: times,
@@ -92,6 +93,7 @@ final class TestWeb: Sendable {
                 onDemand: { told.append(.demand($0, layer: $1)) }, onSoundDemand: { told.append(.sound($0)) },
                 onEvent: { told.append(.event($0)) }))
         box.set(server)
+        if let gateway { server.setGateways([gateway]) }
     }
 
     deinit { server.shutdown() }

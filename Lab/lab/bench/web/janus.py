@@ -77,7 +77,7 @@ def wait_for(host: Program, is_it: Callable[[Event], bool], after: int = 0) -> N
 
 
 def wait_for_viewers(host: Program, count: int) -> None:
-    """Until the host has told that so many watched by its gateway, and not by itself."""
+    """Until the gateway has told its host that so many watch there."""
     wait_for(host, lambda one: one.get("viewers") == count)
 
 

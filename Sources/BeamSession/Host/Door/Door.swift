@@ -12,8 +12,9 @@ public struct Door: Sendable {
 
     public struct Configuration: Sendable {
         public static let defaultViewers = 64
-        /// An upper bound above what one network thread serves: `Scripts/bench crowd` measures 200 viewers.
-        public static let mostViewersPossible = 1000
+        /// An upper bound above what one network thread serves (`Scripts/bench crowd` measures 200 viewers): browsers at
+        /// gateways take places, too, and cost little.
+        public static let mostViewersPossible = 10_000
 
         /// What to do with an unknown viewer that has no valid code.
         public var acceptance: Acceptance
