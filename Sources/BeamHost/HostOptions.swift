@@ -205,8 +205,8 @@ public struct HostReport: Sendable {
     public var isPassedOn = false
     /// Those who watch at gateways by a link, and so aren't among `viewers`. Gateways tell every 2 s how many they have.
     public var viewersAtGateways: Int {
-        let own = viewers.count { $0.gateway != nil && $0.isWatching }
-        return max(0, gateways.reduce(0) { $0 + $1.viewers } - own)
+        let own = Dictionary(grouping: viewers.filter(\.isWatching)) { $0.gateway }
+        return gateways.reduce(0) { $0 + max(0, $1.viewers - (own[$1.gateway]?.count ?? 0)) }
     }
 
     /// A simulcast layer.

@@ -3,7 +3,7 @@ import Glibc
 /// The process's open files and sockets.
 package enum OpenFiles {
     /// More descriptors than a host with all its connections needs.
-    private static let wanted: rlim_t = 4096
+    private static let wanted: rlim_t = 16_384
 
     /// Raises the soft limit as far as the hard one allows. If that is too little, accepting pauses when descriptors
     /// run out.

@@ -29,8 +29,14 @@ extension WebDriver {
 
     /// The page that this connection is of: it may be one that came again.
     private func page(on connection: ConnectionID) -> Page? {
-        if let page = pages[connection], page.connection?.id == connection { return page }
-        return pages.values.first { $0.connection?.id == connection }
+        let page = pages[firstConnections[connection] ?? connection]
+        return page?.connection?.id == connection ? page : nil
+    }
+
+    /// Its connection is no longer the page's.
+    private func detach(_ page: Page) {
+        if let connection = page.connection { firstConnections[connection.id] = nil }
+        page.connection = nil
     }
 
     private func violated(_ page: Page, _ reason: String) {
@@ -41,7 +47,7 @@ extension WebDriver {
     private func socketEnded(_ connection: ConnectionID, isGoodbye: Bool) {
         guard let page = page(on: connection) else { return }
         listener?.close(connection)
-        page.connection = nil
+        detach(page)
         guard case .admitted(let form) = page.state, page.token != nil, !isGoodbye else { return finish(page) }
         page.lostAt = .now
         if form == .units { stream.remove(page.id, now: .now) }
@@ -58,7 +64,7 @@ extension WebDriver {
             case .answer(let sdp): answer(page, sdp)
             case .drawn(let number): stream.acknowledged(number, by: page.id, now: .now)
             case .sound(let isOn): stream.setHears(isOn, by: page.id)
-            case .watching: watching(page)
+            case .watching(let isOn): watching(page, isOn)
             case .pong: break
             }
         } catch {
@@ -107,7 +113,9 @@ extension WebDriver {
             old.socket?.sayGoodbye()
             listener?.close(old.id)
         }
+        detach(page)
         page.connection = connection
+        firstConnections[connection.id] = page.id
         page.lostAt = nil
         listener?.identified(connection.id)
         if form == .units {
@@ -119,9 +127,8 @@ extension WebDriver {
         tellState(page)
     }
 
-    private func watching(_ page: Page) {
-        guard let gateway = page.gateway, !page.isWatching else { return }
-        page.isWatching = true
+    private func watching(_ page: Page, _ isOn: Bool) {
+        guard let gateway = page.gateway, page.setWatching(isOn, now: .now) else { return }
         let address = gateway.address.description
         handlers.onEvent(.startedAtGateway(page.id, address: address, after: .now - page.since))
     }
@@ -254,9 +261,12 @@ extension WebDriver {
         case .caption(let text): caption = text
         case .note: break
         }
+        // There may be thousands, so it is put into words once.
+        let bytes = HostMessage.notice(notice).bytes
         for page in pages.values {
             guard case .admitted = page.state, page.isPrivate || !notice.isPrivate else { continue }
-            page.send(.notice(notice))
+            page.connection?.socket?.send(encoded: bytes)
+            if case .resumed = notice { page.withoutPictureSince = .now }
         }
     }
 
@@ -297,6 +307,9 @@ extension WebDriver {
             page.nextPing = now + WebTimes.ping
             page.send(.ping)
         }
+        if page.gateway != nil, !page.isWatching, !isPaused, now - page.withoutPictureSince > WebTimes.withoutPicture {
+            return fail(page.id, "it has shown no picture of its gateway for 6 minutes")
+        }
         if let due = page.tokenDue, now >= due { renewToken(of: page) }
     }
 
@@ -319,7 +332,7 @@ extension WebDriver {
     private func end(_ page: Page) {
         if let connection = page.connection {
             connection.socket?.sayGoodbye()
-            page.connection = nil
+            detach(page)
             listener?.close(connection.id)
         }
         finish(page)

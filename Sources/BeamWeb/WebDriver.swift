@@ -26,7 +26,10 @@ final class WebDriver: LoopDriver {
     private var ticking: RepeatedTask?
     private var asksPerson: Bool
 
+    /// By the first connection of each.
     var pages: [ConnectionID: Page] = [:]
+    /// Of the connections by which pages have come again: the first one.
+    var firstConnections: [ConnectionID: ConnectionID] = [:]
     /// Those that can come again.
     var tokens: [String: ConnectionID] = [:]
     /// Of layer 0's pictures.

@@ -39,7 +39,7 @@ struct PageFuzzTests {
             [
                 hello(), hello(code: nil, can: "codecs\",\"webrtc"), #"{"t":"drawn","n":4294967295}"#,
                 #"{"t":"answer","sdp":"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\n\u00e4"}"#,
-                #"{"t":"resume","token":"abcdefgh"}"#, #"{"t":"watching"}"#,
+                #"{"t":"resume","token":"abcdefgh"}"#, #"{"t":"watching","on":true}"#,
             ], PageFuzzBodies.message)
     }
 

@@ -178,6 +178,6 @@ public final class ControlSocket: Sendable {
         }
     }
 
-    /// Answers to what a client sends at once, in bytes: the state with a thousand viewers has some 400,000.
+    /// Answers to what a client sends at once, in bytes: the state with ten thousand viewers has some 4 million.
     private static let mostAnswered = 8 << 20
 }

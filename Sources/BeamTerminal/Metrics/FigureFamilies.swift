@@ -16,7 +16,7 @@ enum FigureFamilies {
         MetricFamily("beamroom_host_viewers", .gauge, "Viewers that are let in."),
         MetricFamily("beamroom_host_watching_viewers", .gauge, "Viewers that get the stream."),
         MetricFamily(
-            "beamroom_host_unlisted_viewers", .gauge, "Viewers that have no metrics of their own, being too many."),
+            "beamroom_host_unlisted_viewers", .gauge, "Viewers without metrics of their own: too many, or at gateways."),
         MetricFamily("beamroom_host_captured_frames_total", .counter, "Pictures that were captured."),
         MetricFamily("beamroom_host_encoded_frames_total", .counter, "Frames of layer 0 that were encoded."),
         MetricFamily(

@@ -100,7 +100,9 @@ final class HostMetrics {
 
     // MARK: Viewers
 
-    private func note(_ figures: [ViewerFigures]) {
+    private func note(_ all: [ViewerFigures]) {
+        // Of those at gateways nothing is known that would be worth one of the places.
+        let figures = all.filter { $0.gateway == nil }
         let present = Set(figures.map(\.session))
         for (session, viewer) in viewers where !present.contains(session) {
             viewer.set.end()
@@ -109,7 +111,7 @@ final class HostMetrics {
         for figures in figures {
             if let viewer = viewers[figures.session] ?? newViewer(figures) { viewer.set.note(figures) }
         }
-        all.set("beamroom_host_unlisted_viewers", Double(figures.count - viewers.count))
+        self.all.set("beamroom_host_unlisted_viewers", Double(all.count - viewers.count))
     }
 
     /// Nil: there are too many.

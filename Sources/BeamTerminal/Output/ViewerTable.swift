@@ -48,7 +48,7 @@ struct ViewerTable {
         if let slowest = hidden.first {
             let rate = CommonText.number(slowest.framesPerSecond.rounded())
             lines.append(
-                slowest.rank == 0
+                hidden.allSatisfy { $0.rank == 0 }
                     ? "  and \(hidden.count) more, with \(rate) \(rate == "1" ? "frame/s" : "frames/s") or more"
                     : "  and \(hidden.count) more")
         }

@@ -20,10 +20,12 @@ public struct GatewayCredentials: Sendable, Equatable {
 
     /// For how long tokens are valid.
     struct TokenTimes: Sendable, Equatable {
-        /// Of the host's own, and of each browser that it has let in, in seconds. Janus looks at the token of each request
-        /// and refuses whose token has ended, so a page gets another one in time; who was sent away gets none. The
-        /// gateway's clock may differ from this machine's by the half.
+        /// Of each browser that the host has let in, in seconds. Janus looks at the token of each request and refuses whose
+        /// token has ended, so a page gets another one in time; who was sent away gets none.
         var usual = 600
+        /// Of the host's own, each made for one request: a gateway whose clock is wrong refuses the host before it refuses
+        /// the browsers, so that the host can say so.
+        var own: Int { usual / 2 }
         /// Of one in a link for a page that stands by itself, which nobody can give another one: longer than shares last. It
         /// opens nothing without the mountpoint's PIN, and nothing any more when the share has ended.
         var link = 7 * 24 * 3600

@@ -145,7 +145,7 @@ final class GatewayDriver: LoopDriver {
             socket?.send(
                 request.text(
                     transaction: transaction,
-                    token: options.credentials.token(at: date, lasting: options.credentials.times.usual),
+                    token: options.credentials.token(at: date, lasting: options.credentials.times.own),
                     adminKey: options.credentials.adminKey))
         case .begin(let ports, let key): begin(ports, key)
         case .stop:

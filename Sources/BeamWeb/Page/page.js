@@ -29,6 +29,8 @@ const page = {
   /// By which the page comes back to the host, and since when the host can't be reached.
   token: null,
   lostSince: null,
+  /// Of the host's pictures, as it says.
+  size: null,
   heard: 0,
   hasPicture: false,
   isIdle: false,
@@ -142,6 +144,7 @@ const page = {
   wrongCode(pause) {
     this.askForCode();
     element('code').value = '';
+    if (root.code === 'no') return;
     if (!pause) return screenView.problem(words.wrongCode[root.code]);
     element('code').disabled = element('enter').disabled = true;
     let left = pause;
@@ -192,8 +195,8 @@ const page = {
     // 4000 is no goodbye: the page comes again.
     this.closeSocket(4000);
     // The host has waited long enough for another code: the next one opens another socket.
-    if (this.state === 'code' || this.isOver) return;
-    const wasIn = this.state === 'playing' || this.state === 'waiting' || this.state === 'lost';
+    if (this.state === 'code' || this.hasLeft) return;
+    const wasIn = this.entry !== null || ['playing', 'waiting', 'lost'].includes(this.state);
     this.lostSince ??= Date.now();
     const headline = words.lost(clock(this.lostSince));
     if (wasIn && this.token !== null && Date.now() - this.lostSince < resuming) {
@@ -209,7 +212,7 @@ const page = {
   },
 
   comeBack() {
-    if (!this.lostSince || this.socket || this.isOver) return;
+    if (!this.lostSince || this.socket || this.hasLeft) return;
     this.open(() => this.send({ t: 'resume', token: this.token }));
   },
 
@@ -233,7 +236,9 @@ const page = {
       case 'expired':
         this.token = null;
         return this.lose();
-      case 'size': return this.stream?.sized?.(message.w, message.h);
+      case 'size':
+        this.size = message;
+        return this.stream?.sized?.(message.w, message.h);
       case 'idle': return this.idle();
       case 'shared':
         this.isIdle = false;
@@ -268,6 +273,7 @@ const page = {
 
   letIn(token) {
     this.leaveStream();
+    this.lostSince = this.size = null;
     this.token = token;
     this.enter('waiting');
     screenView.card(words.letIn, words.waiting);
@@ -304,7 +310,8 @@ const page = {
     this.patience = setTimeout(() => {
       if (this.stream !== stream || this.hasPicture || this.isPaused || this.isIdle) return;
       if (!this.entry) return this.noDatagrams();
-      this.gatewayOver('unreachable', words.gatewayNoPicture, words.gatewayNoPictureDetail);
+      const detail = root.gateway ? words.gatewayNoPictureDetail : words.gatewayBlocked;
+      this.gatewayOver('unreachable', words.gatewayNoPicture, detail);
     }, this.entry ? 15000 : 12000);
   },
 
@@ -351,6 +358,7 @@ const page = {
       candidate: candidate => client.candidate(candidate),
     });
     this.begun(stream, 'packets');
+    if (this.size) stream.sized(this.size.w, this.size.h);
     client.open();
     this.expectPicture();
     this.showHeld();
@@ -359,6 +367,7 @@ const page = {
   /// By the same entry it can be tried again, unless it was refused. Until then the page keeps its place at the host.
   gatewayOver(state, headline, detail) {
     if (this.isOver) return;
+    this.sayWatching(false);
     this.endStream();
     this.gatewayLostSince = this.destroyedSince = null;
     if (state === 'refused') return this.over(state, headline, detail);
@@ -379,6 +388,7 @@ const page = {
     if (why === 'destroyed') this.destroyedSince ??= Date.now();
     // A gateway that is stopped says so, too: the host makes its mountpoint again once the gateway is back.
     else if (why !== 'missing') this.destroyedSince = null;
+    this.sayWatching(false);
     this.endStream();
     if (this.destroyedSince && Date.now() - this.destroyedSince > replacing) {
       return this.over('ended', words.ended, root.gateway ? this.wayBack : words.endedDetail);
@@ -395,6 +405,9 @@ const page = {
     const entry = this.entry;
     setTimeout(() => { if (this.state === 'lost' && this.entry === entry) this.enterGateway(); }, pause);
   },
+
+  /// The host can't know whether the gateway's picture is there.
+  sayWatching(isOn) { if (!root.gateway) this.send({ t: 'watching', on: isOn }); },
 
   /// A gateway doesn't tell that the host has crashed. A host that runs sends a picture at least every 2 s, even while it has
   /// paused.
@@ -422,7 +435,7 @@ const page = {
     if (this.state !== 'waiting') return;
     if (this.entry) {
       [this.gatewayLostSince, this.destroyedSince, this.tries] = [null, null, 0];
-      this.send({ t: 'watching' });
+      this.sayWatching(true);
     }
     this.enter('playing');
     screenView.picture(true);
@@ -437,7 +450,11 @@ const page = {
     // What still holds follows.
     this.forgetHeld();
     spoken.caption('');
-    if (this.entry) return this.showHeld();
+    if (this.entry) {
+      this.sayWatching(this.state === 'playing');
+      this.expectPicture();
+      return this.showHeld();
+    }
     screenView.banner('');
     this.enter('waiting');
     screenView.card(words.letIn, words.waiting);
@@ -476,6 +493,9 @@ const page = {
   },
 
   // MARK: Ends
+
+  /// There is nothing more to come: neither a stream nor a gateway that can be tried again.
+  get hasLeft() { return this.isOver && !this.entry; },
 
   get isOver() { return ['ended', 'kicked', 'refused', 'unusable', 'unreachable'].includes(this.state); },
 

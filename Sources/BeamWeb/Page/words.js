@@ -66,7 +66,7 @@ const languages = {
     unusableGateway: 'It has no H.264 in WebRTC. Another browser can.',
     linkNeeded: 'Open the link that the host gives you',
     linkNeededDetail: address => 'A link is for one share: the next one has another.'
-      + (address ? ` At ${address} you can type the code that the host shows instead.` : ''),
+      + (address ? ` At ${address} you can type the host’s code instead.` : ''),
     waitingGateway: 'The picture comes by a gateway…',
     gatewayUnreachable: 'The gateway can’t be reached',
     gatewayUnreachableDetail: 'This browser can’t reach the gateway that carries the picture: it may be off, behind a '
@@ -74,6 +74,7 @@ const languages = {
     gatewayRefused: 'The gateway doesn’t let you watch',
     gatewayNoPicture: 'No picture arrives from the gateway',
     gatewayNoPictureDetail: 'The host may have paused. If not, a firewall may keep out what the gateway sends by UDP.',
+    gatewayBlocked: 'A firewall may keep out what the gateway sends by UDP.',
     gatewaySilent: since => `No picture has come since ${since}. This is the last one.`,
     gatewayLost: since => `The gateway has had no picture since ${since}`,
     gatewayAgain: 'The share may have ended, or the gateway may begin anew. Trying again…',
@@ -97,7 +98,7 @@ const languages = {
       + 'fingerprint with the one at the host shows that nobody is in between.',
     protectionGateway: 'The picture comes by a gateway, which can see it.',
     protectionGatewayPlain: 'Over http, and by a gateway: picture and sound are encrypted on their way, and the gateway can see '
-      + 'them. Whoever listens on the network can read what this page is told, and watch, too, while this page does. Over https '
+      + 'them. Whoever listens on the network can read what this page is told, and watch, too. Over https '
       + 'listening isn’t enough. Captions and notes come over https only.',
     sound: 'Sound', isOn: ': on', isOff: ': off', volume: 'Volume',
     full: 'Full screen', window: 'Leave full screen', shot: 'Screenshot', info: 'Statistics', bar: 'Controls',
@@ -167,7 +168,7 @@ const languages = {
     unusableGateway: 'Er hat kein H.264 in WebRTC. Ein anderer kann es.',
     linkNeeded: 'Den Link öffnen, den der Host gibt',
     linkNeededDetail: address => 'Ein Link gilt für einmal Teilen: beim nächsten Mal ist es ein anderer.'
-      + (address ? ` Unter ${address} kann man stattdessen den Code eingeben, den der Host zeigt.` : ''),
+      + (address ? ` Unter ${address} kann man stattdessen den Code des Hosts eingeben.` : ''),
     waitingGateway: 'Das Bild kommt über ein Gateway…',
     gatewayUnreachable: 'Das Gateway ist nicht erreichbar',
     gatewayUnreachableDetail: 'Dieser Browser erreicht das Gateway nicht, über das das Bild kommt: es ist vielleicht aus, '
@@ -176,6 +177,7 @@ const languages = {
     gatewayNoPicture: 'Vom Gateway kommt kein Bild an',
     gatewayNoPictureDetail: 'Vielleicht hat der Host angehalten. Wenn nicht, hält vielleicht eine Firewall ab, was das Gateway '
       + 'über UDP schickt.',
+    gatewayBlocked: 'Vielleicht hält eine Firewall ab, was das Gateway über UDP schickt.',
     gatewaySilent: since => `Seit ${since} ist kein Bild gekommen. Dies ist das letzte.`,
     gatewayLost: since => `Das Gateway hat seit ${since} kein Bild`,
     gatewayAgain: 'Vielleicht wird nicht mehr geteilt, oder das Gateway beginnt neu. Neuer Versuch…',
@@ -199,7 +201,7 @@ const languages = {
       + 'seines Fingerabdrucks mit dem am Host, dass niemand dazwischen ist.',
     protectionGateway: 'Das Bild kommt über ein Gateway, das es sehen kann.',
     protectionGatewayPlain: 'Über http und ein Gateway: Bild und Ton sind unterwegs verschlüsselt, und das Gateway kann sie sehen. '
-      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen, solange es diese Seite tut. Bei https '
+      + 'Wer im Netz mithört, kann lesen, was dieser Seite gesagt wird, und auch zusehen. Bei https '
       + 'reicht Mithören nicht. Untertitel und Notizen kommen nur über https.',
     sound: 'Ton', isOn: ': an', isOff: ': aus', volume: 'Lautstärke',
     full: 'Vollbild', window: 'Vollbild verlassen', shot: 'Bildschirmfoto', info: 'Statistik', bar: 'Bedienung',

@@ -38,7 +38,10 @@ final class Page {
     /// When it is given another token for the gateway; nil: never.
     var tokenDue: MediaTime?
     /// It has said that it shows the gateway's picture.
-    var isWatching = false
+    private(set) var isWatching = false
+    /// Since when it hasn't, or the host has paused meanwhile.
+    var withoutPictureSince: MediaTime
+    private var hasStarted = false
     /// Coming again costs everybody in the layer a keyframe: five are free, then one each 5 s. Counts seconds, not bytes.
     var returns = TokenBucket(capacity: 25, bitsPerSecond: 8)
     /// When its socket was lost.
@@ -57,12 +60,22 @@ final class Page {
         localAddress = connection.localAddress
         self.connection = connection
         since = now
+        withoutPictureSince = now
         nextPing = now + WebTimes.ping
     }
 
     func enter(_ state: State, now: MediaTime) {
         self.state = state
         since = now
+    }
+
+    /// True: the gateway's picture is there for the first time.
+    func setWatching(_ isOn: Bool, now: MediaTime) -> Bool {
+        if isWatching != isOn { withoutPictureSince = now }
+        isWatching = isOn
+        guard isOn, !hasStarted else { return false }
+        hasStarted = true
+        return true
     }
 
     /// Captions and notes aren't for an unencrypted socket; that of this machine itself has no listeners.
@@ -83,4 +96,6 @@ enum WebTimes {
     static let silence = Duration.seconds(20)
     /// So long a lost socket's browser may come again without a code.
     static let resuming = Duration.seconds(30)
+    /// A page that has shown no picture of its gateway for so long doesn't keep its place. It tries for 5 minutes itself.
+    static let withoutPicture = Duration.seconds(360)
 }

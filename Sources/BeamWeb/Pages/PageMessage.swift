@@ -12,8 +12,8 @@ enum PageMessage: Equatable {
     case drawn(UInt32)
     /// The person has turned the sound on or off. By packets only: a page that gets units holds its pictures itself.
     case sound(isOn: Bool)
-    /// It shows the picture that comes by a gateway.
-    case watching
+    /// It shows the picture that comes by a gateway, or doesn't any more.
+    case watching(isOn: Bool)
     case pong
 
     /// How a browser gets the stream.
@@ -56,7 +56,9 @@ enum PageMessage: Equatable {
         case "sound":
             guard case .bool(let isOn) = members["on"] else { throw .badField }
             return .sound(isOn: isOn)
-        case "watching": return .watching
+        case "watching":
+            guard case .bool(let isOn) = members["on"] else { throw .badField }
+            return .watching(isOn: isOn)
         case "pong": return .pong
         default: throw .unknownType
         }

@@ -42,6 +42,9 @@ final class PageSocket: ChannelInboundHandler {
 
     func send(_ message: HostMessage) { write(.text, message.bytes) }
 
+    /// `bytes`: of a message, such as one that others get, too.
+    func send(encoded bytes: [UInt8]) { write(.text, bytes) }
+
     /// `unit` is shared by all pages.
     func send(binary unit: ByteBuffer) {
         guard let context, !isClosing else { return }

@@ -43,12 +43,18 @@ struct GatewayPageTests {
         var credentials = try place.janus.credentials
         credentials.times.usual = tokens
         let door = GatewayDoor(try GatewayAddress(place.janus.address), place.gateway.point, credentials)
+        return try enter(door, by: scheme, until: "playing")
+    }
+
+    private static func enter(
+        _ door: GatewayDoor, by scheme: String, until reached: String
+    ) throws -> (TestWeb, Chromium) {
         let web = try TestWeb(gateway: door)
         let chromium = try Chromium()
         _ = try chromium.send("Page.enable", [:])
         _ = try chromium.send("Page.addScriptToEvaluateOnNewDocument", ["source": Self.spy])
         try chromium.navigate("\(scheme)://127.0.0.1:\(web.server.port)/#482913")
-        try chromium.wait(until: state("playing"))
+        try chromium.wait(until: state(reached))
         return (web, chromium)
     }
 
@@ -103,12 +109,15 @@ struct GatewayPageTests {
         let film = place.film()
         let (web, chromium) = try Self.enter(place)
         let id = try #require(Self.startedAtGateway(web))
-        #expect(web.server.figures.first?.gateway == place.janus.address)
+        #expect(
+            web.server.figures.first?.gateway == place.janus.address && web.server.figures.first?.isWatching == true)
         web.server.tellAll(.paused)
         try chromium.wait(until: "document.getElementById('banner').textContent.includes('paused')")
         // It is the gateway's picture that the page goes on with.
         try place.janus.kill()
         try chromium.wait(until: Self.state("lost"))
+        try chromium.wait(until: "hosts()[0].sent.some(one => one.on === false)")
+        #expect(web.server.figures.first?.isWatching == false)
         try place.janus.start()
         try chromium.wait(until: Self.state("playing"))
         #expect(try chromium.text("document.getElementById('banner').textContent").contains("paused"))
@@ -143,6 +152,27 @@ struct GatewayPageTests {
             """)
         try chromium.wait(until: Self.state("code"))
         withExtendedLifetime((web, film)) {}
+    }
+
+    /// As long as it may come to a picture yet.
+    @Test func aPageThatCannotReachTheGatewayKeepsItsPlaceForAWhile() throws {
+        var random = SystemRandomNumberGenerator()
+        let door = GatewayDoor(
+            try GatewayAddress("ws://127.0.0.1:9"), GatewayMountpoint(random: &random), GatewayCredentials())
+        let (web, chromium) = try Self.enter(door, by: "https", until: "unreachable")
+        try chromium.evaluate("hosts()[0].close(4000)")
+        try chromium.wait(until: "hosts()[1]?.got.some(one => one.t === 'again')")
+        #expect(try chromium.evaluate(Self.state("unreachable")) as? Bool == true)
+        // Without another code.
+        try chromium.evaluate("sockets.length = 0; document.getElementById('again').click()")
+        try chromium.wait(until: "sockets.length === 1 && \(Self.state("unreachable"))")
+        #expect(try chromium.evaluate("hosts().length === 0") as? Bool == true)
+        web.server.handle.perform { driver in
+            for page in driver.pages.values { page.withoutPictureSince = .now - WebTimes.withoutPicture }
+        }
+        try chromium.wait(until: Self.state("code"))
+        let reason = "it has shown no picture of its gateway for 6 minutes"
+        #expect(web.told.wait { if case .event(.failed(_, reason)) = $0 { true } else { false } } != nil)
     }
 
     @Test func whoHasTheLinkWatches() throws {
