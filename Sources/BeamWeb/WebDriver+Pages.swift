@@ -123,7 +123,7 @@ extension WebDriver {
             admitUnits(page)
         }
         page.send(.resumed)
-        renewToken(of: page)
+        renewEntry(of: page)
         tellState(page)
     }
 
@@ -216,17 +216,15 @@ extension WebDriver {
     /// The browser watches by a gateway, and keeps its place here.
     private func send(_ page: Page, on gateway: GatewayDoor) {
         page.gateway = gateway
-        page.tokenDue = gateway.renewal.map { .now + $0 }
+        page.renewalDue = gateway.renewal.map { .now + $0 }
         page.send(.gateway(gateway.entry()))
     }
 
-    /// Gives a page at a gateway another token, if it needs one at all.
-    private func renewToken(of page: Page) {
-        guard let gateway = page.gateway, let renewal = gateway.renewal, let token = gateway.entry().token else {
-            return
-        }
-        page.tokenDue = .now + renewal
-        page.send(.gatewayToken(token))
+    /// Gives a page at a gateway what lets it stay there, if that ends at all.
+    private func renewEntry(of page: Page) {
+        guard let gateway = page.gateway, let renewal = gateway.renewal else { return }
+        page.renewalDue = .now + renewal
+        page.send(.gatewayRenewed(gateway.entry()))
     }
 
     private func admitUnits(_ page: Page) {
@@ -310,7 +308,7 @@ extension WebDriver {
         if page.gateway != nil, !page.isWatching, !isPaused, now - page.withoutPictureSince > WebTimes.withoutPicture {
             return fail(page.id, "it has shown no picture of its gateway for 6 minutes")
         }
-        if let due = page.tokenDue, now >= due { renewToken(of: page) }
+        if let due = page.renewalDue, now >= due { renewEntry(of: page) }
     }
 
     // MARK: The end of a page

@@ -39,7 +39,7 @@ struct MessageTests {
         (#"{"t":"sound"}"#, .badField), (#"{"t":"sound","on":1}"#, .badField), (#"{"t":"drawn","n":-1}"#, .badField),
         (#"{"t":"drawn","n":4294967296}"#, .badField),
         (#"{"t":"drawn","n":1e400}"#, .badField), (#"{"t":"drawn","n":0.5}"#, .badField),
-        (#"{"t":"resume"}"#, .badField),
+        (#"{"t":"resume"}"#, .badField), (#"{"t":"watching"}"#, .badField),
     ])
     func whatThePageDoesNotSendIsRefused(_ text: String, _ refusal: PageMessage.Refusal) {
         #expect(read(text) == .failure(refusal))

@@ -9,6 +9,8 @@ public struct GatewayCredentials: Sendable, Equatable {
     public var token: String?
     /// The streaming plugin's `admin_key`.
     public var adminKey: String?
+    /// For browsers that reach the gateway by nothing else; nil: there are none.
+    public var relays: TURNRelays?
 
     public init(tokenSecret: String? = nil, token: String? = nil, adminKey: String? = nil) {
         self.tokenSecret = tokenSecret
@@ -36,8 +38,8 @@ public struct GatewayCredentials: Sendable, Equatable {
 
     var times = TokenTimes()
 
-    /// Tokens end: a page has to be given another one from time to time.
-    var renewsTokens: Bool { tokenSecret != nil }
+    /// What a page was given ends: it has to be given more from time to time.
+    var renews: Bool { tokenSecret != nil || relays != nil }
 
     /// Nil: the gateway wants none.
     ///
@@ -48,9 +50,13 @@ public struct GatewayCredentials: Sendable, Equatable {
         guard let tokenSecret else { return token }
         // src/auth.c of Janus: expiry, realm, plugins; and HMAC-SHA1 of that.
         let data = "\(date + time),janus,janus.plugin.streaming"
-        let hash = HMAC<Insecure.SHA1>.authenticationCode(
-            for: Array(data.utf8), using: SymmetricKey(data: Array(tokenSecret.utf8)))
-        return data + ":" + Base64.encode(hash)
+        return data + ":" + Self.signature(of: data, by: tokenSecret)
+    }
+
+    /// HMAC-SHA1 in Base64, as Janus and TURN servers have it.
+    fileprivate static func signature(of text: String, by secret: String) -> String {
+        let key = SymmetricKey(data: Array(secret.utf8))
+        return Base64.encode(HMAC<Insecure.SHA1>.authenticationCode(for: Array(text.utf8), using: key))
     }
 
     // MARK: The file
@@ -93,6 +99,8 @@ public struct GatewayCredentials: Sendable, Equatable {
     /// Lines such as `token_auth_secret = …`, named as in Janus' own configuration.
     init(_ text: String) throws(Failure) {
         self.init()
+        var urls: [String] = []
+        var turnSecret: String?
         for line in text.split(whereSeparator: \.isNewline) {
             let line = line.trimmingSpaces
             if line.isEmpty || line.hasPrefix("#") { continue }
@@ -108,15 +116,51 @@ public struct GatewayCredentials: Sendable, Equatable {
             case "token_auth_secret": tokenSecret = value
             case "token": token = value
             case "admin_key": adminKey = value
+            case "turn_url": urls.append(value)
+            case "turn_secret": turnSecret = value
             default:
                 throw Failure(
                     description:
-                        "it may name token_auth_secret, token and admin_key. (api_secret can't be used: each browser "
-                        + "would have to know it.)")
+                        "it may name token_auth_secret, token, admin_key, turn_url and turn_secret. (api_secret can't be "
+                        + "used: each browser would have to know it.)")
             }
         }
+        if !urls.isEmpty || turnSecret != nil { relays = try TURNRelays(urls, secret: turnSecret) }
         guard tokenSecret == nil || token == nil else {
             throw Failure(description: "it has token_auth_secret and token; a gateway takes one of them.")
         }
+    }
+}
+
+/// TURN servers (RFC 8656) that know a secret, by which each browser is given a name and a password of its own: coturn's
+/// `static-auth-secret`.
+public struct TURNRelays: Sendable, Equatable {
+    /// RFC 7065.
+    let urls: [String]
+    private let secret: String
+
+    private static let mostURLs = 4
+
+    init(_ urls: [String], secret: String?) throws(GatewayCredentials.Failure) {
+        guard let secret, !urls.isEmpty else {
+            throw GatewayCredentials.Failure(description: "turn_url and turn_secret go together.")
+        }
+        let form = /turns?:([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(\?transport=(udp|tcp))?/
+        guard urls.count <= Self.mostURLs, urls.allSatisfy({ $0.wholeMatch(of: form) != nil }) else {
+            throw GatewayCredentials.Failure(
+                description: "turn_url takes an address such as turns:turn.example:443?transport=tcp; up to "
+                    + "\(Self.mostURLs) of them.")
+        }
+        (self.urls, self.secret) = (urls, secret)
+    }
+
+    /// What a browser needs to use them for so many seconds; what it has begun by then goes on.
+    ///
+    /// - Parameter date: seconds since 1970.
+    func entry(at date: Int, lasting time: Int) -> GatewayEntry.Relays {
+        // As coturn's documentation has it: the name is when it ends.
+        let name = String(date + time)
+        return GatewayEntry.Relays(
+            urls: urls, username: name, credential: GatewayCredentials.signature(of: name, by: secret))
     }
 }

@@ -1,3 +1,4 @@
+import BeamMedia
 import BeamWire
 import Foundation
 
@@ -20,7 +21,11 @@ public struct GatewayDoor: Sendable {
     /// share ends, for a week at most where the gateway asks for tokens.
     public var fragment: String {
         let entry = entry(lasting: credentials.times.link)
-        let parts = [("g", String(entry.id)), ("pin", entry.pin)] + (entry.token.map { [("token", $0)] } ?? [])
+        var parts = [("g", String(entry.id)), ("pin", entry.pin)]
+        if let token = entry.token { parts.append(("token", token)) }
+        if let relays = entry.relays {
+            parts += relays.urls.map { ("turn", $0) } + [("user", relays.username), ("key", relays.credential)]
+        }
         return "#" + parts.map { "\($0)=\(Self.escaped($1))" }.joined(separator: "&")
     }
 
@@ -38,13 +43,15 @@ public struct GatewayDoor: Sendable {
     func entry() -> GatewayEntry { entry(lasting: credentials.times.usual) }
 
     private func entry(lasting time: Int) -> GatewayEntry {
-        GatewayEntry(
+        let date = Int(Date().timeIntervalSince1970)
+        return GatewayEntry(
             url: address.description, id: mountpoint.id, pin: mountpoint.pin,
-            token: credentials.token(at: Int(Date().timeIntervalSince1970), lasting: time))
+            token: credentials.token(at: date, lasting: time),
+            relays: credentials.relays?.entry(at: date, lasting: time))
     }
 
-    /// After which a browser that watches there needs another token; nil: never.
-    var renewal: Duration? { credentials.renewsTokens ? credentials.times.renewal : nil }
+    /// After which a browser that watches there needs another entry; nil: never.
+    var renewal: Duration? { credentials.renews ? credentials.times.renewal : nil }
 }
 
 /// What one browser is told. Whoever has it watches, until its token or the share ends.
@@ -54,4 +61,20 @@ struct GatewayEntry: Sendable, Hashable {
     var pin: String
     /// Nil: the gateway wants none.
     var token: String?
+    /// By which the browser may reach the gateway.
+    var relays: Relays?
+
+    /// An element of `RTCConfiguration.iceServers` (WebRTC 1.0, 4.2.2).
+    struct Relays: Sendable, Hashable {
+        var urls: [String]
+        var username: String
+        var credential: String
+
+        var fields: JSONValue {
+            .object([
+                "urls": .array(urls.map { .string($0) }), "username": .string(username),
+                "credential": .string(credential),
+            ])
+        }
+    }
 }

@@ -1,7 +1,7 @@
 // A gateway's API (Janus): the host's mountpoint there, watched by its number and its PIN.
 
 class GatewayClient {
-  /// `entry`: url, id, pin, token. `on`: offer(sdp), lost(why), unreachable(), refused(). `why`: 'destroyed' if the host has
+  /// `entry`: url, id, pin, token; another token may come. `on`: offer(sdp), lost(why), unreachable(), refused(). `why`: 'destroyed' if the host has
   /// destroyed its mountpoint, 'missing' if the gateway has none of that number; otherwise the connection is lost.
   constructor(entry, on) {
     this.entry = entry;

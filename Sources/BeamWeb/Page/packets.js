@@ -13,8 +13,10 @@ class PacketStream {
   }
 
   /// `on`: answer(sdp), candidate(candidate or null), picture(), size(width, height), sound(), heard(is on), failed().
-  constructor(on) {
+  /// `relays`: of which one may be on the way, as an element of `iceServers`; or nothing.
+  constructor(on, relays) {
     this.on = on;
+    this.relays = relays ? [relays] : [];
     this.video = element('video');
     this.video.muted = true;
     this.connection = null;
@@ -26,13 +28,13 @@ class PacketStream {
   /// Takes the first one only: a gateway may send any number.
   async offer(sdp) {
     if (this.connection || this.isClosed) return;
-    const connection = this.connection = new RTCPeerConnection();
-    connection.ontrack = event => this.track(event);
-    connection.onicecandidate = event => this.on.candidate?.(event.candidate);
-    connection.onconnectionstatechange = () => {
-      if (connection.connectionState === 'failed') this.on.failed();
-    };
     try {
+      const connection = this.connection = new RTCPeerConnection({ iceServers: this.relays });
+      connection.ontrack = event => this.track(event);
+      connection.onicecandidate = event => this.on.candidate?.(event.candidate);
+      connection.onconnectionstatechange = () => {
+        if (connection.connectionState === 'failed') this.on.failed();
+      };
       await connection.setRemoteDescription({ type: 'offer', sdp });
       await connection.setLocalDescription(await connection.createAnswer());
       this.on.answer(connection.localDescription.sdp);

@@ -82,7 +82,9 @@ const page = {
     const id = Number(link.get('g')), pin = link.get('pin');
     if (!Number.isSafeInteger(id) || id <= 0 || !pin) return this.askForCode();
     this.letIn(null);
-    this.sentToGateway({ url: root.gateway, id, pin, token: link.get('token') });
+    const relays = { urls: link.getAll('turn'), username: link.get('user'), credential: link.get('key') };
+    const entry = { url: root.gateway, id, pin, token: link.get('token') };
+    this.sentToGateway(relays.urls.length > 0 ? { ...entry, relays } : entry);
   },
 
   unusable(code) {
@@ -228,8 +230,8 @@ const page = {
       case 'in': return this.letIn(message.token ?? null);
       case 'offer': return this.offered(message.sdp);
       case 'gateway': return this.sentToGateway(message);
-      case 'token':
-        if (this.entry) this.entry.token = message.token;
+      case 'renewed':
+        if (this.entry) [this.entry.token, this.entry.relays] = [message.token, message.relays];
         return;
       case 'stream': return this.described(message);
       case 'again': return this.cameBack();
@@ -356,7 +358,7 @@ const page = {
       answer: sdp => client.answer(sdp),
       heard: isOn => client.heard(isOn),
       candidate: candidate => client.candidate(candidate),
-    });
+    }, this.entry.relays);
     this.begun(stream, 'packets');
     if (this.size) stream.sized(this.size.w, this.size.h);
     client.open();

@@ -28,8 +28,8 @@ enum HostMessage {
     case offer(sdp: String)
     /// The page gets the stream by a gateway. The host's WebSocket stays: by it the page keeps its place.
     case gateway(GatewayEntry)
-    /// Another token for the gateway, before the last one ends.
-    case gatewayToken(String)
+    /// Another token for the gateway, and the relays on the way there, before the last ones end.
+    case gatewayRenewed(GatewayEntry)
     /// Units follow, of which the first is a keyframe. `description`: an AVCDecoderConfigurationRecord (ISO/IEC 14496-15,
     /// 5.3.3.1).
     case stream(codec: String, description: [UInt8], PixelSize, sound: Bool)
@@ -65,11 +65,11 @@ enum HostMessage {
             type = "gateway"
             fields = [
                 "url": .string(entry.url), "id": .integer(entry.id), "pin": .string(entry.pin),
-                "token": entry.token.map { .string($0) } ?? .null,
+                "token": entry.token.map { .string($0) } ?? .null, "relays": entry.relays?.fields ?? .null,
             ]
-        case .gatewayToken(let token):
-            type = "token"
-            fields["token"] = .string(token)
+        case .gatewayRenewed(let entry):
+            type = "renewed"
+            fields = ["token": entry.token.map { .string($0) } ?? .null, "relays": entry.relays?.fields ?? .null]
         case .stream(let codec, let description, let size, let sound):
             type = "stream"
             fields = [

@@ -35,8 +35,8 @@ final class Page {
     var token: String?
     /// By which it watches; nil: the host serves it.
     var gateway: GatewayDoor?
-    /// When it is given another token for the gateway; nil: never.
-    var tokenDue: MediaTime?
+    /// When it is given another token and name for the way by the gateway; nil: never.
+    var renewalDue: MediaTime?
     /// It has said that it shows the gateway's picture.
     private(set) var isWatching = false
     /// Since when it hasn't, or the host has paused meanwhile.

@@ -175,6 +175,37 @@ struct GatewayPageTests {
         #expect(web.told.wait { if case .event(.failed(_, reason)) = $0 { true } else { false } } != nil)
     }
 
+    /// As in a network that lets out nothing but that: the browser is told to use nothing else. By the host, and by a link.
+    @Test(
+        .enabled(if: TURNServer.isInstalled, "coturn isn't installed"),
+        .enabled(if: TURNServer.address != nil, "this machine has no address but loopback's"))
+    func aTURNServerIsUsedWhereNothingElseGetsThrough() throws {
+        let place = try Place()
+        let film = place.film()
+        let relay = try TURNServer(secret: "relay")
+        var credentials = try place.janus.credentials
+        credentials.relays = try TURNRelays([relay.url], secret: "relay")
+        let door = GatewayDoor(try GatewayAddress(place.janus.address), place.gateway.point, credentials)
+        let web = try TestWeb(gateway: door)
+        let chromium = try Chromium()
+        _ = try chromium.send("Page.enable", [:])
+        _ = try chromium.send(
+            "Page.addScriptToEvaluateOnNewDocument",
+            [
+                "source": """
+                window.RTCPeerConnection = class extends RTCPeerConnection {
+                  constructor(configuration) { super({ ...configuration, iceTransportPolicy: 'relay' }); }
+                };
+                """
+            ])
+        for link in ["http://127.0.0.1:\(web.server.port)/#482913", place.page.absoluteString + door.fragment] {
+            try chromium.navigate("about:blank")
+            try chromium.navigate(link)
+            try chromium.wait(until: Self.state("playing"))
+        }
+        withExtendedLifetime((web, film, relay)) {}
+    }
+
     @Test func whoHasTheLinkWatches() throws {
         let place = try Place(host: "http://192.0.2.7:52347")
         let film = place.film()

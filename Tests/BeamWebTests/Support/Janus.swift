@@ -18,7 +18,7 @@ final class Janus {
         let folder = FileManager.default.temporaryDirectory.appending(path: "beamroom-janus-\(UUID().uuidString)")
         self.folder = folder
         // A port that was free a moment ago.
-        port = try Self.freePort()
+        port = try TestPort.free()
         address = "\(scheme)://127.0.0.1:\(port)"
         self.arguments = ["--no-install", "--folder", folder.path, "--port", "\(port)"] + arguments
         try start()
@@ -43,7 +43,7 @@ final class Janus {
         self.process = process
         // Until it listens: far longer than any correct run takes.
         let end = Date(timeIntervalSinceNow: 60)
-        while Date() < end, !isListening { usleep(20_000) }
+        while Date() < end, !TestPort.isOpen(port) { usleep(20_000) }
     }
 
     /// As a crash ends it: nothing is said. The script, whose signals the test's threads block, ends with it.
@@ -54,41 +54,5 @@ final class Janus {
         let pid = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
         #expect(Foundation.kill(pid, SIGKILL) == 0)
         process.waitUntilExit()
-    }
-
-    private var isListening: Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        return Self.withAddress(port) { connect(descriptor, $0, $1) } == 0
-    }
-
-    private static func withAddress(
-        _ port: UInt16, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Int32
-    ) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-    }
-
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var port: UInt16 = 0
-        let result = withAddress(0) { address, length in
-            var length = length
-            let result = bind(descriptor, address, length) | getsockname(descriptor, address, &length)
-            port = address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                UInt16(bigEndian: $0.pointee.sin_port)
-            }
-            return result
-        }
-        try #require(result == 0)
-        return port
     }
 }

@@ -1,0 +1,1 @@
+../../BeamWebTests/Support/TestPort.swift
