@@ -216,6 +216,7 @@ extension WebDriver {
     /// The browser watches by a gateway, and keeps its place here.
     private func send(_ page: Page, on gateway: GatewayDoor) {
         page.gateway = gateway
+        page.withoutPictureSince = .now
         page.renewalDue = gateway.renewal.map { .now + $0 }
         page.send(.gateway(gateway.entry()))
     }

@@ -145,8 +145,7 @@ public struct TURNRelays: Sendable, Equatable {
         guard let secret, !urls.isEmpty else {
             throw GatewayCredentials.Failure(description: "turn_url and turn_secret go together.")
         }
-        let form = /turns?:([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(\?transport=(udp|tcp))?/
-        guard urls.count <= Self.mostURLs, urls.allSatisfy({ $0.wholeMatch(of: form) != nil }) else {
+        guard urls.count <= Self.mostURLs, urls.allSatisfy(Self.isUsable) else {
             throw GatewayCredentials.Failure(
                 description: "turn_url takes an address such as turns:turn.example:443?transport=tcp; up to "
                     + "\(Self.mostURLs) of them.")
@@ -154,12 +153,24 @@ public struct TURNRelays: Sendable, Equatable {
         (self.urls, self.secret) = (urls, secret)
     }
 
-    /// What a browser needs to use them for so many seconds; what it has begun by then goes on.
+    /// Browsers refuse all others, and then don't connect at all.
+    private static func isUsable(_ url: String) -> Bool {
+        let form = /turns?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:\?transport=(?:udp|tcp))?/
+        guard let match = url.wholeMatch(of: form) else { return false }
+        guard let port = match.output.1 else { return true }
+        return UInt16(port).map { $0 > 0 } ?? false
+    }
+
+    /// What one browser needs to use them for so many seconds; what it has begun by then goes on.
     ///
-    /// - Parameter date: seconds since 1970.
-    func entry(at date: Int, lasting time: Int) -> GatewayEntry.Relays {
-        // As coturn's documentation has it: the name is when it ends.
-        let name = String(date + time)
+    /// - Parameters:
+    ///   - date: seconds since 1970.
+    ///   - number: tells browsers apart that come in the same second.
+    func entry(
+        at date: Int, lasting time: Int, number: UInt64 = .random(in: 0 ... .max)
+    ) -> GatewayEntry.Relays {
+        // As coturn's documentation has it: when it ends, and a name.
+        let name = "\(date + time):\(String(number, radix: 16))"
         return GatewayEntry.Relays(
             urls: urls, username: name, credential: GatewayCredentials.signature(of: name, by: secret))
     }

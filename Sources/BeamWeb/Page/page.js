@@ -378,7 +378,7 @@ const page = {
   },
 
   again() {
-    if (!this.entry || !(this.socket || root.gateway)) return this.askForCode();
+    if (!this.entry) return this.askForCode();
     this.tries = 0;
     this.enterGateway();
   },
@@ -392,8 +392,9 @@ const page = {
     else if (why !== 'missing') this.destroyedSince = null;
     this.sayWatching(false);
     this.endStream();
-    if (this.destroyedSince && Date.now() - this.destroyedSince > replacing) {
-      return this.over('ended', words.ended, root.gateway ? this.wayBack : words.endedDetail);
+    // The host's own page is told the end by the host.
+    if (root.gateway && this.destroyedSince && Date.now() - this.destroyedSince > replacing) {
+      return this.over('ended', words.ended, this.wayBack);
     }
     const headline = words.gatewayLost(clock(this.gatewayLostSince));
     if (Date.now() - this.gatewayLostSince > gatewayPatience) {

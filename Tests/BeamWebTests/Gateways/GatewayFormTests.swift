@@ -43,10 +43,10 @@ struct GatewayFormTests {
         let urls = ["turns:turn.example:443?transport=tcp", "turn:[2001:db8::7]"]
         let credentials = try GatewayCredentials(
             "token = abc\nturn_secret = relay\nturn_url = \(urls[0])\nturn_url = \(urls[1])")
-        let relays = try #require(credentials.relays?.entry(at: 1_000_000, lasting: 600))
-        #expect(relays.urls == urls && relays.username == "1000600")
-        // printf 1000600 | openssl dgst -sha1 -hmac relay -binary | base64
-        #expect(relays.credential == "f8Zo/i3ehtpJ8hZ4infdJMP9UL4=")
+        let relays = try #require(credentials.relays?.entry(at: 1_000_000, lasting: 600, number: 42))
+        #expect(relays.urls == urls && relays.username == "1000600:2a")
+        // printf 1000600:2a | openssl dgst -sha1 -hmac relay -binary | base64
+        #expect(relays.credential == "pW3UP0OEROovOlNW0nqqi36jFVE=")
         // It ends, though the gateway's token doesn't.
         let door = GatewayDoor(try GatewayAddress("wss://a"), GatewayMountpoint(random: &random), credentials)
         #expect(door.renewal != nil)
@@ -56,7 +56,8 @@ struct GatewayFormTests {
     @Test(arguments: [
         "abc", "token =", "api_secret = a", "token = a b", "token = ä", "token = a\ntoken_auth_secret = b",
         "token = \(String(repeating: "a", count: 257))", "turn_url = turn:a", "turn_secret = a",
-        "turn_secret = a\nturn_url = http://a", "turn_secret = a\nturn_url = turn:a?transport=sctp",
+        "turn_secret = a\nturn_url = http://a", "turn_secret = a\nturn_url = turn:a:0",
+        "turn_secret = a\nturn_url = turn:a:65536", "turn_secret = a\nturn_url = turn:a?transport=sctp",
         "turn_secret = a\nturn_url = turn:a\",", "turn_secret = a" + String(repeating: "\nturn_url = turn:a", count: 5),
     ])
     func whatIsNoFileOfCredentialsIsRefused(text: String) {
