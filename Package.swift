@@ -43,9 +43,8 @@ func nio(_ product: String) -> Target.Dependency { .product(name: product, packa
 
 /// Of the page for browsers, in the order in which `Page` joins them.
 let pageParts = [
-    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "gateway.js", "units.js", "sound.js",
-    "statistics.js",
-    "page.js",
+    "icon.svg", "page.html", "page.css", "words.js", "screen.js", "packets.js", "gateway.js",
+    "atgateway.js", "units.js", "sound.js", "statistics.js", "page.js",
 ]
 
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")

@@ -62,8 +62,8 @@ public struct WebPage: Sendable {
     private static var script: String {
         let parts = [
             PackageResources.words_js, PackageResources.screen_js, PackageResources.packets_js,
-            PackageResources.gateway_js, PackageResources.units_js, PackageResources.sound_js,
-            PackageResources.statistics_js, PackageResources.page_js,
+            PackageResources.gateway_js, PackageResources.atgateway_js, PackageResources.units_js,
+            PackageResources.sound_js, PackageResources.statistics_js, PackageResources.page_js,
         ].map(text).joined(separator: "\n")
         return "(() => {\n" + parts + "\n})();\n"
     }
