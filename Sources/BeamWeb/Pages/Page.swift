@@ -39,7 +39,7 @@ final class Page {
     var renewalDue: MediaTime?
     /// It has said that it shows the gateway's picture.
     private(set) var isWatching = false
-    /// Since when it hasn't, or the host has paused meanwhile.
+    /// Since when it hasn't; the time in which the host has paused doesn't count.
     var withoutPictureSince: MediaTime
     private var hasStarted = false
     /// Coming again costs everybody in the layer a keyframe: five are free, then one each 5 s. Counts seconds, not bytes.
